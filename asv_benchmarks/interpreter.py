@@ -1,6 +1,7 @@
 """An environment of asv that uses the Python that runs asv, with its packages.
 
-Nothing is built or installed. A commit is checked out, and comes first on the path of Python.
+Nothing is built or installed: benchmarks of required packages that are missing are skipped. A
+commit is checked out, and comes first on the path of Python.
 Compiled kernels are kept in a folder of the environment, and calls of the user do not find them.
 Results are filed under the versions on which speed depends, wherever the interpreter lies.
 """

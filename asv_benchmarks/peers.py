@@ -4,23 +4,28 @@
 
 Both get the same arrays in one process. Each function is called under the names of its library, in
 turn with the one of fastece. The table has the median time of both and the difference of their
-values. Libraries that are not installed are named and left out.
+values. Libraries that are not installed are named and left out. The last lines are calibration
+errors in two lines of numpy and of packages for histograms, beside `fastece.ece`.
 """
 
 import argparse
 import json
-import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
+from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
+from writing import write_seconds
 
+import fastece
+from benchmarks import baselines
+from benchmarks.opponents import OPPONENTS, is_installed
 from fastece.compat import (
     netcal,
     relplot,
@@ -34,12 +39,6 @@ N_CLASSES = 10
 N_BINS = 15
 # Concentration of the Dirichlet distribution of class vectors. Below 1, few entries are large.
 CONCENTRATION = 0.3
-# Seconds for the rounds of each pair of functions.
-SECONDS_PER_PAIR = 2.0
-# Slow pairs get this number of rounds, however long they take.
-MIN_ROUNDS = 3
-# Fast pairs end after this number of rounds.
-MAX_ROUNDS = 500
 # Slow functions are not called with more rows than this.
 MAX_ROWS_OF_SLOW_FUNCTIONS = 10**5
 
@@ -178,34 +177,14 @@ def convert_to_tensors(data: Data) -> Data:
     return Data(*map(torch.from_numpy, data))
 
 
-def measure_call(call: Callable[[], Any]) -> tuple[float, Any]:
-    """Make a call, and return its seconds and its value."""
-    start = time.perf_counter()
-    value = call()
-    return time.perf_counter() - start, value
-
-
 def compare_calls(theirs: Callable[[], Any], ours: Callable[[], Any]) -> dict[str, float]:
-    """Measure two calls that take turns, and return fields of a `Comparison`.
-
-    The first call of each is not timed, and its value is compared.
-    """
-    _, their_value = measure_call(theirs)
-    _, our_value = measure_call(ours)
-    times: list[tuple[float, float]] = []
-    start = time.perf_counter()
-    while len(times) < MIN_ROUNDS or (
-        time.perf_counter() - start < SECONDS_PER_PAIR and len(times) < MAX_ROUNDS
-    ):
-        their_seconds, _ = measure_call(theirs)
-        our_seconds, _ = measure_call(ours)
-        times.append((their_seconds, our_seconds))
-    their_median, our_median = map(float, np.median(times, axis=0))
+    """Measure two calls that take turns, and compare their values; fields of a `Comparison`."""
+    race = baselines.race(fast=ours, slow=theirs)
     return {
-        "theirs": their_median,
-        "ours": our_median,
-        "ratio": their_median / our_median,
-        "difference": float(np.abs(np.subtract(their_value, our_value)).max()),
+        "theirs": race.seconds * race.ratio,
+        "ours": race.seconds,
+        "ratio": race.ratio,
+        "difference": float(np.abs(np.subtract(theirs(), ours())).max()),
     }
 
 
@@ -228,11 +207,17 @@ def measure_libraries(sizes: list[int]) -> Iterator[Comparison | MissingLibrary]
                         yield Comparison(name, peer.name, n, dtype, **compare_calls(theirs, ours))
 
 
-def write_seconds(seconds: float) -> str:
-    """Write a time with three digits."""
-    if seconds < 1e-3:
-        return f"{1e6 * seconds:.3g} us"
-    return f"{1e3 * seconds:.3g} ms"
+def measure_opponents(sizes: list[int]) -> Iterator[Comparison | MissingLibrary]:
+    """Measure two lines of numpy and of packages for histograms, beside `fastece.ece`."""
+    for name, opponent in OPPONENTS.items():
+        if not is_installed(name):
+            yield MissingLibrary(name)
+            continue
+        for n in sizes:
+            data = draw_data(n, "float64")
+            theirs = partial(opponent.value, data.h, data.s)
+            ours = partial(fastece.ece, data.h, data.s, estimator=opponent.estimator)
+            yield Comparison("two lines", name, n, "float64", **compare_calls(theirs, ours))
 
 
 def print_table(lines: Iterator[Comparison | MissingLibrary]) -> None:
@@ -250,7 +235,7 @@ def print_table(lines: Iterator[Comparison | MissingLibrary]) -> None:
             line.dtype,
             write_seconds(line.theirs),
             write_seconds(line.ours),
-            f"{line.ratio:.1f}",
+            f"{line.ratio:.2g}",
             f"{line.difference:.1g}",
         ]
         print(f"| {' | '.join(cells)} |", flush=True)
@@ -266,7 +251,7 @@ def main() -> None:
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        lines = measure_libraries(options.rows)
+        lines = chain(measure_libraries(options.rows), measure_opponents(options.rows))
         if options.json:
             print(json.dumps([line._asdict() for line in lines], indent=1))
         else:

@@ -1,78 +1,193 @@
-"""Print the tables of docs/evidence/speed.md: fastece on this machine, and numpy beside it.
+"""Print the tables of speed in README.md and docs/evidence/speed.md, or write them into the pages.
 
-    python asv_benchmarks/speed_tables.py
+    python asv_benchmarks/speed_tables.py [--write] [--check]
 
-This takes some minutes, on one thread. Each cell has the time of fastece, and the time of the numpy
-code divided by it. Numpy code is written for the estimator, or for the one in brackets.
+All tables come from one run, of some minutes on one thread, in which nothing else wanted the
+processor. Before the first table and after each one the script looks whether the machine is quiet,
+and waits for up to two minutes in all; for each table it counts what other programs used. It
+refuses with exit code 1 if the machine was not quiet, and no page changes then. `--check` only
+looks.
+
+Compile all kernels first, by `fastece warmup`. The packages to compare with are needed, too:
+`pip install --group opponents`.
 """
 
-import os
-import platform
-from collections.abc import Iterable, Iterator, Sequence
-from importlib.metadata import version
+import argparse
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from statistics import median
+from textwrap import fill
+
+import machine
+import step_costs
+from writing import (
+    fill_blocks,
+    write_count,
+    write_nanoseconds,
+    write_ratio,
+    write_seconds,
+    write_table,
+)
 
 import fastece
 from benchmarks import baselines
-from benchmarks.common import ESTIMATORS
+from benchmarks.common import ESTIMATORS, prepare_other_work
+from benchmarks.opponents import OPPONENTS, is_installed, where_they_differ
 
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = (ROOT / "README.md", ROOT / "docs" / "evidence" / "speed.md")
 # Rows of single calls.
 SIZES = (100, 10_000, 1_000_000)
 # Rows of each replicate.
 BOOTSTRAP_SIZES = (100, 10_000, 50_000)
 SETTINGS = ("binary", "confidence", "classwise")
-# Seconds in a unit of time, and its name.
-UNITS = [(1.0, "s"), (1e-3, "ms"), (1e-6, "us"), (1e-9, "ns")]
+# Rows of the first two of the three calls, and replicates of the second.
+ROWS = 10_000
+REPLICATES = 1000
+# Slices of the third call, and the rows of each.
+SLICES = 1000
+ROWS_OF_SLICE = 100
+# Rounds of each single call.
+ROUNDS = 15
+# Characters of a line of the pages.
+MAX_LINE = 100
+# Seconds to wait for a quiet machine, in the whole run.
+PATIENCE = 120.0
 
 
-class Cell(NamedTuple):
-    """A text of a table, with the names of its line and the rows of its column."""
-
-    line: tuple[str, ...]
-    n: int
-    text: str
+# --- three calls that matter to users -----------------------------------------------------------
 
 
-def name_processor() -> str:
-    """Name the model of the processor."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:  # not Linux
-        lines = []
-    models = [line.partition(":")[2].strip() for line in lines if line.startswith("model name")]
-    return models[0] if models else platform.processor() or platform.machine()
+def write_multiple(seconds: float, ratio: float) -> str:
+    """Write the time of another way, `ratio` times the seconds of fastece, and the ratio."""
+    return f"{write_seconds(seconds * ratio)}, {write_ratio(ratio)}"
 
 
-def describe_machine() -> str:
-    """Describe the machine and the versions in one line."""
-    versions = [f"Python {platform.python_version()}"]
-    versions += [f"{name} {version(name)}" for name in ("numpy", "numba")]
-    hardware = f"{name_processor()}, {os.cpu_count()} cores, 1 thread used"
-    return f"fastece {fastece.__version__}, {', '.join(versions)}; {hardware}."
+def opponents_of(estimator: str) -> list[str]:
+    """Return the ways that compute an estimator."""
+    return [name for name, opponent in OPPONENTS.items() if opponent.estimator == estimator]
 
 
-def write_seconds(seconds: float) -> str:
-    """Write a time with three digits, in the largest unit that does not exceed it."""
-    size, unit = next((pair for pair in UNITS if seconds >= pair[0]), UNITS[-1])
-    number = seconds / size
-    # Limits at which rounding adds a digit before the point.
-    if number >= 99.5:
-        return f"{number:.0f} {unit}"
-    if number >= 9.95:
-        return f"{number:.1f} {unit}"
-    return f"{number:.2f} {unit}"
+def race_opponent(name: str, n: int) -> baselines.Race:
+    """Measure `fastece.ece` of n uniform scores beside an opponent."""
+    data = baselines.draw_binary("uniform", n)
+    call = partial(fastece.ece, *data, estimator=OPPONENTS[name].estimator)
+    return baselines.race(call, partial(OPPONENTS[name].value, *data), ROUNDS)
 
 
-def write_nanoseconds(nanoseconds: float) -> str:
-    """Write nanoseconds with a decimal below 10."""
-    return f"{nanoseconds:.0f} ns" if nanoseconds >= 10 else f"{nanoseconds:.1f} ns"
+def line_of_a_call() -> list[str]:
+    """Measure a single call, beside the usual two lines and the fastest of the other ways."""
+    races = {name: race_opponent(name, ROWS) for name in opponents_of("ece")}
+    usual = races.pop("np.bincount")
+    fastest = min(races, key=lambda name: races[name].ratio)
+    return [
+        f"`ece(y, p)`, {write_count(ROWS)} rows",
+        write_seconds(usual.seconds),
+        write_multiple(*usual),
+        f"{fastest}: {write_multiple(*races[fastest])}",
+    ]
 
 
-def write_ratio(ratio: float) -> str:
-    """Write a ratio with two digits, or with all digits before the point."""
-    return f"{ratio:.2g}x" if ratio < 99.5 else f"{ratio:.0f}x"
+def line_of_a_bootstrap() -> list[str]:
+    """Measure a bootstrap, beside a loop of numpy that finds the bins beforehand."""
+    y, p = baselines.draw_binary("uniform", ROWS)
+    call = partial(fastece.bootstrap, y, p, n_resamples=REPLICATES, rng=0)
+    value = baselines.prepare_estimator("ece", y, p)
+    loop = partial(baselines.resample, [value], ROWS, ROWS, REPLICATES)
+    race = baselines.race(call, loop, ROUNDS)
+    return [
+        f"`bootstrap(y, p, n_resamples={REPLICATES})`, {write_count(ROWS)} rows",
+        write_seconds(race.seconds),
+        write_multiple(*race),
+        "the same loop",
+    ]
+
+
+def line_of_many_slices() -> list[str]:
+    """Measure the errors of many slices in one call, beside a loop and beside one `bincount`."""
+    y, p, slices = baselines.draw_slices(SLICES, ROWS_OF_SLICE)
+    call = partial(fastece.ece, y, p, by=slices)
+    loop = baselines.race(call, partial(baselines.errors_in_a_loop, y, p, slices), ROUNDS)
+    at_once = baselines.race(call, partial(baselines.errors_of_slices, y, p, slices), ROUNDS)
+    return [
+        f"`ece(y, p, by=site)`, {SLICES} sites of {ROWS_OF_SLICE} rows",
+        write_seconds(loop.seconds),
+        write_multiple(*loop),
+        f"np.bincount of all: {write_multiple(*at_once)}",
+    ]
+
+
+def write_three_calls() -> str:
+    """Write the three calls, beside numpy and beside the fastest other way."""
+    lines = [line_of_a_call(), line_of_a_bootstrap(), line_of_many_slices()]
+    return write_table(("call",), ("fastece", "the usual NumPy", "fastest other way"), lines)
+
+
+# --- other packages -----------------------------------------------------------------------------
+
+
+def race_between(name: str, n: int) -> baselines.Race:
+    """Measure the same as `race_opponent`, each call after other work."""
+    y, p = baselines.draw_binary("uniform", n)
+    opponent = OPPONENTS[name]
+    call = partial(fastece.ece, y, p, estimator=opponent.estimator)
+    return baselines.race_between(call, partial(opponent.value, y, p), prepare_other_work())
+
+
+def name_faster(races: dict[tuple[str, str], baselines.Race]) -> str:
+    """Say which ways are faster than fastece, and for which column."""
+    faster = [f"{name} ({column})" for (name, column), race in races.items() if race.ratio < 1]
+    if not faster:
+        return "None of these ways is faster than fastece."
+    return f"Faster than fastece: {', '.join(faster)}."
+
+
+def write_opponents() -> str:
+    """Write the times of each way beside fastece, and say which of them are faster."""
+    columns: dict[str, Callable[[str], baselines.Race]] = {
+        f"{write_count(n)} scores": partial(race_opponent, n=n) for n in SIZES
+    }
+    columns[f"{SIZES[0]} scores, between other work"] = partial(race_between, n=SIZES[0])
+    races = {
+        (name, column): race(name) for name, (column, race) in product(OPPONENTS, columns.items())
+    }
+    lines = []
+    for estimator in dict.fromkeys(opponent.estimator for opponent in OPPONENTS.values()):
+        names = opponents_of(estimator)
+        own_times = [median(races[name, column].seconds for name in names) for column in columns]
+        lines.append([f"`{estimator}`", "fastece", *map(write_seconds, own_times)])
+        for name in names:
+            texts = [write_multiple(*races[name, column]) for column in columns]
+            lines.append([f"`{estimator}`", name, *texts])
+    table = write_table(("estimator", "way"), tuple(columns), lines)
+    return f"{table}\n\n{name_faster(races)}"
+
+
+def write_differences() -> str:
+    """Write what the ways give where scores lie on edges, are 1.0 or are missing."""
+    heads = (
+        "three in ten scores are 1.0",
+        "scores of two decimals",
+        "just below an edge, counted above",
+        "a score is missing",
+    )
+    lines = []
+    for row in where_they_differ():
+        missing = row.with_a_missing_score
+        lines.append([
+            row.way,
+            f"{row.with_ones:.4f}",
+            f"{row.with_two_decimals:.4f}",
+            f"{100 * row.misplaced:.0f} %",
+            "an error" if missing is None else f"{missing:.3f}",
+        ])  # fmt: skip
+    return write_table(("way",), heads, lines)
+
+
+# --- every estimator ----------------------------------------------------------------------------
 
 
 def write_estimator(estimator: str) -> str:
@@ -84,46 +199,108 @@ def write_estimator(estimator: str) -> str:
     return f"`{estimator}`" if baseline == estimator else f"`{estimator}` ({baseline})"
 
 
-def measure_calls(sizes: Sequence[int]) -> Iterator[Cell]:
-    """Measure a call of every estimator, setting and size."""
-    for n, setting, estimator in product(sizes, SETTINGS, ESTIMATORS):
-        race = baselines.race_call(n, setting, estimator)
-        text = f"{write_seconds(race.seconds)}, {write_ratio(race.ratio)}"
-        yield Cell((setting, write_estimator(estimator)), n, text)
+def write_calls() -> str:
+    """Write a call of every estimator, setting and size."""
+    lines = []
+    for setting, estimator in product(SETTINGS, ESTIMATORS):
+        races = [baselines.race_call(n, setting, estimator, ROUNDS) for n in SIZES]
+        texts = [f"{write_seconds(x.seconds)}, {write_ratio(x.ratio)}" for x in races]
+        lines.append([setting, write_estimator(estimator), *texts])
+    return write_table(("setting", "estimator"), [f"{write_count(n)} scores" for n in SIZES], lines)
 
 
-def measure_replicates(sizes: Sequence[int]) -> Iterator[Cell]:
-    """Measure a replicate of the bootstrap of every estimator and size."""
-    for n, estimator in product(sizes, ESTIMATORS):
-        race = baselines.race_bootstrap(n, estimator)
-        per_row = f"{write_nanoseconds(1e9 * race.seconds / n)} a row"
-        text = f"{write_seconds(race.seconds)}, {per_row}, {write_ratio(race.ratio)}"
-        yield Cell((write_estimator(estimator),), n, text)
+def write_replicate(estimator: str, n: int) -> str:
+    """Measure a replicate of the bootstrap, and write its time, that of a row, and the ratio."""
+    race = baselines.race_bootstrap(n, estimator)
+    per_row = f"{write_nanoseconds(1e9 * race.seconds / n)} a row"
+    return f"{write_seconds(race.seconds)}, {per_row}, {write_ratio(race.ratio)}"
 
 
-def write_table(line_heads: Sequence[str], unit: str, cells: Iterable[Cell]) -> str:
-    """Write cells as a Markdown table with one column for each size."""
-    texts_of_lines: dict[tuple[str, ...], dict[int, str]] = {}
-    sizes = set()
-    for cell in cells:
-        texts_of_lines.setdefault(cell.line, {})[cell.n] = cell.text
-        sizes.add(cell.n)
-    columns = sorted(sizes)
-    rows = [
-        [*line_heads, *(f"{n:,} {unit}".replace(",", " ") for n in columns)],
-        ["---"] * len(line_heads) + ["---:"] * len(columns),
+def write_replicates() -> str:
+    """Write a replicate of the bootstrap of every estimator and size."""
+    lines = [
+        [write_estimator(estimator), *(write_replicate(estimator, n) for n in BOOTSTRAP_SIZES)]
+        for estimator in ESTIMATORS
     ]
-    for line, texts in texts_of_lines.items():
-        rows.append([*line, *(texts[n] for n in columns)])
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+    return write_table(
+        ("replicate of",), [f"{write_count(n)} rows" for n in BOOTSTRAP_SIZES], lines
+    )
+
+
+# --- one run ------------------------------------------------------------------------------------
+
+
+# Texts by the names that their comments in the pages have, in the order in which they are measured.
+TEXTS: dict[str, Callable[[], str]] = {
+    "three-calls": write_three_calls,
+    "opponents": write_opponents,
+    "differences": write_differences,
+    "calls": write_calls,
+    "replicates": write_replicates,
+    "steps": step_costs.write_steps,
+}
+# The text that describes the machine, which is not measured.
+MACHINE = "machine"
+
+
+def packages_of_opponents() -> list[str]:
+    """Return the names under which the packages of the opponents are installed."""
+    return [name for name, opponent in OPPONENTS.items() if opponent.package != "numpy"]
+
+
+def measure_texts() -> dict[str, str]:
+    """Measure all tables on a quiet machine, and return the texts by name.
+
+    Raises
+    ------
+    machine.NoisyMachineError
+        If something else wanted the processor before, during or after a table.
+    """
+    texts = {}
+    patience = PATIENCE
+    for name, write_text in TEXTS.items():
+        patience = machine.wait_until_quiet(patience)
+        print(f"measuring {name}", file=sys.stderr)
+        start = machine.now()
+        texts[name] = write_text()
+        load = machine.load_since(start)
+        if load > machine.MAX_LOAD:
+            raise machine.NoisyMachineError(
+                f"other programs used {load:.2f} processors while {name} was measured"
+            )
+    machine.wait_until_quiet(patience)
+    description = machine.describe_machine(["numpy", "numba", *packages_of_opponents()])
+    texts[MACHINE] = fill(description, MAX_LINE)
+    return texts
+
+
+def write_pages(texts: dict[str, str], pages: Sequence[Path]) -> None:
+    """Replace the texts between comments in pages."""
+    for page in pages:
+        text = page.read_text(encoding="utf-8")
+        page.write_text(fill_blocks(text, texts), encoding="utf-8")
 
 
 def main() -> None:
-    """Measure and print both tables."""
-    print(write_table(("setting", "estimator"), "scores", measure_calls(SIZES)), end="\n\n")
-    replicates = measure_replicates(BOOTSTRAP_SIZES)
-    print(write_table(("replicate of",), "rows", replicates), end="\n\n")
-    print(describe_machine())
+    """Measure on a quiet machine, and print all tables or write them into the pages."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("--write", action="store_true", help="write the tables into the pages")
+    parser.add_argument("--check", action="store_true", help="only look whether it is quiet")
+    options = parser.parse_args()
+    missing = [name for name in packages_of_opponents() if not is_installed(name)]
+    if missing:
+        sys.exit(f"speed_tables.py: install what the tables compare with: {' '.join(missing)}")
+    try:
+        if options.check:
+            machine.wait_until_quiet(0)
+            return
+        texts = measure_texts()
+    except machine.NoisyMachineError as error:
+        sys.exit(f"speed_tables.py: {error}; end other programs, and run it again")
+    if options.write:
+        write_pages(texts, PAGES)
+    else:
+        print("\n\n".join(texts[name] for name in texts))
 
 
 if __name__ == "__main__":

@@ -2,6 +2,8 @@
 
     python asv_benchmarks/step_costs.py
 
+`speed_tables.py` writes the table into the page.
+
 Compiled kernels are timed while a call runs, and added up by the modules that they are in.
 Whatever is left of the call's time is Python and numpy around them. All times are of the processor,
 and medians over repetitions, so that other programs do no harm. The clocks themselves take about
@@ -16,8 +18,9 @@ from statistics import median
 from time import perf_counter, process_time, thread_time
 from typing import Any, NamedTuple
 
+from machine import describe_machine
 from numba.core.registry import CPUDispatcher
-from speed_tables import describe_machine, write_seconds
+from writing import write_count, write_seconds, write_table
 
 import fastece
 from benchmarks import baselines
@@ -104,8 +107,8 @@ def write_share(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.005 else ""
 
 
-def main() -> None:
-    """Measure all calls, which compile first, and print the table."""
+def write_steps() -> str:
+    """Measure all calls, which compile first, and write the table."""
     calls = {
         (name, n): partial(call, *baselines.draw_binary("uniform", n))
         for name, call in CALLS.items()
@@ -113,17 +116,19 @@ def main() -> None:
     }
     for call in calls.values():
         call()
-    heads = ["call", "rows", "time", *STEPS, AROUND]
-    print(f"| {' | '.join(heads)} |")
-    print(f"| --- |{' ---: |' * (len(heads) - 1)}")
+    lines = []
     with timed_kernels() as seconds_of_steps:
         for (name, n), call in calls.items():
             costs = measure(call, seconds_of_steps)
             shares = [*costs.shares.values(), 1 - sum(costs.shares.values())]
-            rows = f"{n:,}".replace(",", " ")
-            cells = [name, rows, write_seconds(costs.seconds), *map(write_share, shares)]
-            print(f"| {' | '.join(cells)} |", flush=True)
-    print(f"\n{describe_machine()}")
+            numbers = [write_count(n), write_seconds(costs.seconds), *map(write_share, shares)]
+            lines.append([name, *numbers])
+    return write_table(("call",), ("rows", "time", *STEPS, AROUND), lines)
+
+
+def main() -> None:
+    """Print the table, and the machine."""
+    print(f"{write_steps()}\n\n{describe_machine()}")
 
 
 if __name__ == "__main__":

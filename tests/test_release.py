@@ -111,7 +111,7 @@ def test_extras_that_messages_and_pages_name_exist():
 
 def test_extras_are_for_users_and_tools_are_groups():
     groups = PYPROJECT["dependency-groups"]
-    assert set(groups) == {"test", "docs", "dev", "peers"}
+    assert set(groups) == {"test", "docs", "dev", "peers", "opponents"}
     assert not set(groups) & set(PROJECT["optional-dependencies"])
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / ".ci" / "run"]
     pages += [*(ROOT / "docs").rglob("*.md"), *(ROOT / ".github").rglob("*.yml")]

@@ -40,6 +40,8 @@ ROWS_PER_CALL = 150_000_000
 MIN_REPLICATES = 1000
 # Without this limit, a call would make millions of replicates of a small sample.
 MAX_REPLICATES = 10_000
+# Seconds beyond which a call has so much work in its replicates that the fewest are enough.
+LONG_CALL = 0.3
 
 # Resampled rows of one numpy loop. All of its replicates cost the same, so that few are enough, but
 # a round of a few milliseconds would be spared the interruptions that the call of fastece meets,
@@ -84,6 +86,13 @@ def draw_binary(shape: str, n: int) -> tuple[Integers, Scores]:
     rng = np.random.default_rng(0)
     p = SHAPES[shape](rng, n)
     return (rng.random(n) < p).astype(np.int64), p
+
+
+def draw_slices(n_slices: int, rows: int) -> tuple[Integers, Scores, Integers]:
+    """Draw `rows` labels and scores of each slice, with the slice of each row, in mixed order."""
+    y, p = draw_binary("uniform", n_slices * rows)
+    slices = np.random.default_rng(1).permutation(np.repeat(np.arange(n_slices), rows))
+    return y, p, slices
 
 
 def draw_class_vectors(
@@ -148,6 +157,22 @@ def equal_width_error(
 def equal_mass_error(y: Labels, p: Scores) -> float:
     """Compute the calibration error with bins of equal mass."""
     return average_gaps(np.bincount(find_equal_mass_bins(p), weights=y - p), y.size)
+
+
+def errors_of_slices(y: Labels, p: Scores, slices: Integers) -> NDArray[Any]:
+    """Compute the errors of all slices, numbered from 0, with bins of equal width, in one go."""
+    rows_of_slices = np.bincount(slices)
+    bins = slices * N_BINS + find_equal_width_bins(p)
+    sums = np.bincount(bins, weights=y - p, minlength=rows_of_slices.size * N_BINS)
+    errors: NDArray[Any] = np.abs(sums).reshape(-1, N_BINS).sum(axis=1) / rows_of_slices
+    return errors
+
+
+def errors_in_a_loop(y: Labels, p: Scores, slices: Integers) -> list[float]:
+    """Compute the same errors one slice after another, after a sort by slice."""
+    order = np.argsort(slices, kind="stable")
+    ends = np.cumsum(np.bincount(slices))[:-1]
+    return [equal_width_error(y[rows], p[rows]) for rows in np.split(order, ends)]
 
 
 def sum_shares(
@@ -420,8 +445,12 @@ def race_call(n: int, setting: str, estimator: str, rounds: int = 7) -> Race:
 def race_bootstrap(n: int, estimator: str) -> Race:
     """Measure one replicate of `fastece.bootstrap`, beside its numpy loop."""
     y, p = draw_binary("uniform", n)
-    replicates = count_replicates(n)
+    bootstrap = partial(fastece.bootstrap, y, p, estimator=estimator, rng=0)
+    shortest_call = partial(bootstrap, n_resamples=MIN_REPLICATES)
+    shortest_call()
+    is_long = measure_seconds(shortest_call, 1) > LONG_CALL
+    replicates = MIN_REPLICATES if is_long else count_replicates(n)
     loop_replicates = count_loop_replicates(n)
-    call = partial(fastece.bootstrap, y, p, estimator=estimator, n_resamples=replicates, rng=0)
+    call = partial(bootstrap, n_resamples=replicates)
     loop = partial(resample, [prepare_estimator(estimator, y, p)], n, n, loop_replicates)
     return race_replicates(call, replicates, loop, loop_replicates)

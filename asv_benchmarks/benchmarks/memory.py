@@ -5,6 +5,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
+from benchmarks.baselines import SHAPES
 from benchmarks.common import CALLS, ESTIMATORS, Benchmark, require, run_fresh
 
 # Writes the data to files. Another process reads them without a temporary array, after importing
@@ -13,7 +14,7 @@ from benchmarks.common import CALLS, ESTIMATORS, Benchmark, require, run_fresh
 WRITE_DATA = """
 import numpy as np
 from benchmarks import baselines
-y, p = baselines.draw_binary("uniform", {n})
+y, p = baselines.draw_binary("{shape}", {n})
 np.save("{folder}/y.npy", y.astype("{label_type}"))
 np.save("{folder}/p.npy", p.astype("{score_type}"))
 """
@@ -63,17 +64,21 @@ class Memory(Benchmark):
 
     def setup(self, *params: Any) -> None:
         """Write the data to files, with the number of rows in the last parameter."""
+        self.write_data("uniform", params[1], params[-1])
+
+    def write_data(self, shape: str, kinds: str, n: int) -> None:
+        """Write n scores of a shape, and labels, of these kinds to files."""
         if sys.platform == "win32":
             raise NotImplementedError("Windows does not report the peak of memory")
-        label_type, score_type = params[1].split(", ")
+        label_type, score_type = kinds.split(", ")
         self.folder = TemporaryDirectory()
         self.data = {
-            "n": params[-1],
+            "n": n,
             "folder": Path(self.folder.name).as_posix(),
             "label_type": label_type,
             "score_type": score_type,
         }
-        run_fresh(WRITE_DATA.format(**self.data))
+        run_fresh(WRITE_DATA.format(shape=shape, **self.data))
 
     def teardown(self, *params: Any) -> None:  # noqa: ARG002
         """Remove the files."""
@@ -88,6 +93,18 @@ class Memory(Benchmark):
         return float(run_fresh(MEASURE.format(call=self.code(*params), **self.data)))
 
     track_extra_megabytes.unit = "MB"  # type: ignore[attr-defined]
+
+
+class ShapesMemory(Memory):
+    """Measure bins of equal width and of equal mass on scores of which many are alike."""
+
+    params = (["ece", "ece_a"], [name for name in SHAPES if name != "uniform"], [10_000_000])
+    param_names = ("call", "scores", "n")
+
+    def setup(self, *params: Any) -> None:
+        """Write scores of the shape to files."""
+        _, shape, n = params
+        self.write_data(shape, "int64, float64", n)
 
 
 class BootstrapMemory(Memory):

@@ -12,10 +12,12 @@ from benchmarks.common import (
     CALLS,
     ESTIMATORS,
     Benchmark,
+    Beside,
     Single,
     find_call,
     prepare_other_work,
 )
+from benchmarks.opponents import OPPONENTS, is_installed
 
 # Larger matrices take too long to draw: 0.4 GB of float64.
 MAX_ENTRIES = 5 * 10**7
@@ -130,6 +132,36 @@ class Literature(Benchmark):
     track_ratio_to_plain.unit = "of plain"  # type: ignore[attr-defined]
 
 
+class Opponents(Beside):
+    """Measure the two lines of each package for histograms, and of each function of numpy."""
+
+    params = (list(OPPONENTS), [100, 10_000, 1_000_000])
+    param_names = ("opponent", "n")
+
+    def setup(self, name: str, n: int) -> None:
+        """Draw the data and compile; asv skips a package that is not installed."""
+        if not is_installed(name):
+            raise NotImplementedError
+        y, p = baselines.draw_binary("uniform", n)
+        self.call = partial(fastece.ece, y, p, estimator=OPPONENTS[name].estimator)
+        self.other = partial(OPPONENTS[name].value, y, p)
+        self.call()
+
+
+class Slices(Beside):
+    """Measure the errors of many slices in one call, beside a single `np.bincount` of all."""
+
+    params = ([100, 1000], [100])
+    param_names = ("slices", "n")
+
+    def setup(self, n_slices: int, n: int) -> None:
+        """Draw n rows of each slice in mixed order, and compile."""
+        y, p, slices = baselines.draw_slices(n_slices, n)
+        self.call = partial(fastece.ece, y, p, by=slices)
+        self.other = partial(baselines.errors_of_slices, y, p, slices)
+        self.call()
+
+
 class Shapes(Single):
     """Measure every estimator on scores that are harder or easier to bin."""
 
@@ -142,6 +174,21 @@ class Shapes(Single):
         _, baseline = baselines.find_baseline(estimator)
         self.call = partial(fastece.ece, y, p, estimator=estimator)
         self.baseline = partial(baseline, y, p)
+        self.call()
+
+
+class EqualMass(Beside):
+    """Measure equal-mass bins, which need the scores in order, beside `np.sort` of the scores."""
+
+    params = (["uniform", "sharp", "tied"], ["none", "random"], [1000, 100_000, 10_000_000])
+    param_names = ("scores", "weights", "n")
+
+    def setup(self, shape: str, weights: str, n: int) -> None:
+        """Draw the data and compile."""
+        y, p = baselines.draw_binary(shape, n)
+        weight = None if weights == "none" else np.random.default_rng(1).random(n)
+        self.call = partial(fastece.ece, y, p, estimator="ece_a", sample_weight=weight)
+        self.other = partial(np.sort, p)
         self.call()
 
 

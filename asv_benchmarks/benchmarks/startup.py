@@ -109,11 +109,19 @@ class FirstCalls(Benchmark):
         """Return the seconds of all processors, which depend less on other processes."""
         return results[name].processor_seconds
 
+    def track_small_functions(self, results: dict[str, first_calls.FirstCall], name: str) -> float:
+        """Return the processor seconds, in units of compiling one fixed small function.
+
+        The unit is measured just before the call, so that the number hardly depends on the machine.
+        """
+        return results[name].small_functions
+
     def track_kernels(self, results: dict[str, first_calls.FirstCall], name: str) -> float:
         """Return the number of signatures that the process compiles."""
         return float(results[name].n_kernels)
 
     track_seconds.unit = track_processor_seconds.unit = "s"  # type: ignore[attr-defined]
+    track_small_functions.unit = "small functions"  # type: ignore[attr-defined]
     track_kernels.unit = "kernels"  # type: ignore[attr-defined]
 
 

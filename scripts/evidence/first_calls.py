@@ -1,13 +1,19 @@
 """Measure first calls, which compile kernels, and print the table in docs/evidence/speed.md.
 
-Each call runs in a new process, whose folder of compiled kernels is empty. Several checkouts take
-turns, and the last column is the ratio of processor seconds of the last checkout to the first.
-Small functions are multiples of the processor seconds in which numba compiles a loop with one sum,
-in a process just before, and do not depend much on what else a machine does. With ``--shipped``
-each checkout is measured as a wheel that carries kernels of its machine's plainest level, which
-takes minutes.
+Each call runs in a new process, whose folder of compiled kernels is empty. Its unit is a *small
+function*: the processor seconds in which numba compiles a loop with one sum, in a process just
+before. Calls and units take turns, and the least time of each counts, so that multiples do not
+depend much on the machine or on what else it does. Several checkouts take turns as well, and each
+has a line for each call. The last column is the multiple of a checkout over that of the first. With
+``--shipped`` each checkout is measured as a wheel that carries kernels of its machine's plainest
+level, which takes minutes.
 
-    python scripts/evidence/first_calls.py [--rounds 3] [--kernels] [--shipped] [CHECKOUT ...]
+    python scripts/evidence/first_calls.py [OPTIONS] [CHECKOUT ...]
+
+To see what a change does to the wait of a new installation, name the checkout before it and the one
+after it, and calls by parts of their names:
+
+    python scripts/evidence/first_calls.py --call '`ece`' --call warmup BEFORE AFTER
 """
 
 import argparse
@@ -19,7 +25,6 @@ import sys
 import tempfile
 from functools import partial
 from pathlib import Path
-from statistics import median
 from typing import NamedTuple
 
 HERE = Path(__file__).parents[2]
@@ -81,6 +86,20 @@ class FirstCall(NamedTuple):
     unit: float
     n_kernels: int
     seconds_of_kernel: dict[str, float]
+
+    @property
+    def small_functions(self) -> float:
+        """The processor seconds as a multiple of the small function."""
+        return self.processor_seconds / self.unit
+
+
+def least(rounds: list[FirstCall]) -> FirstCall:
+    """Return the last of several rounds of a call, with the least of each time."""
+    return rounds[-1]._replace(
+        seconds=min(call.seconds for call in rounds),
+        processor_seconds=min(call.processor_seconds for call in rounds),
+        unit=min(call.unit for call in rounds),
+    )
 
 
 def ship_kernels(checkout: Path, folder: Path) -> Path:
@@ -146,7 +165,7 @@ def main() -> None:
     parser.add_argument("--shipped", action="store_true", help="measure wheels with kernels")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as parent:
-        checkouts = options.checkouts
+        checkouts = [checkout.resolve() for checkout in options.checkouts]
         if options.shipped:
             folders = [Path(tempfile.mkdtemp(dir=parent)) for _ in checkouts]
             checkouts = [*map(ship_kernels, checkouts, folders)]
@@ -154,29 +173,27 @@ def main() -> None:
 
 
 def print_table(checkouts: list[Path], options: argparse.Namespace) -> None:
-    """Measure the calls in the checkouts, which take turns, and print a line for each."""
+    """Measure the calls in the checkouts, which take turns, and print a line for each of both."""
     print(
-        "| first call | seconds | of a processor | small functions "
+        "| first call, compiled | checkout | seconds of a processor | small functions "
         "| kernels compiled | of the first checkout |"
     )
-    print("| --- | ---: | ---: | ---: | ---: | ---: |")
+    print("| --- | --- | ---: | ---: | ---: | ---: |")
     for name, call in CALLS.items():
         if options.call and not any(part in name for part in options.call):
             continue
         rounds = [[measure(call, x) for x in checkouts] for _ in range(options.rounds)]
-        seconds = median(turns[-1].seconds for turns in rounds)
-        busy = median(turns[-1].processor_seconds for turns in rounds)
-        ratio = median(turns[-1].processor_seconds / turns[0].processor_seconds for turns in rounds)
-        total = median(turns[-1].processor_seconds / turns[-1].unit for turns in rounds)
-        last = rounds[-1][-1]
-        print(
-            f"| {name} | {seconds:.1f} | {busy:.1f} | {total:.0f} | "
-            f"{last.n_kernels} | {ratio:.2f}x |",
-            flush=True,
-        )
-        if options.kernels:
-            slowest = sorted(last.seconds_of_kernel.items(), key=lambda pair: -pair[1])[:12]
-            print("  ", ", ".join(f"{kernel} {x:.2f}" for kernel, x in slowest), flush=True)
+        of_checkouts = [least([*of_checkout]) for of_checkout in zip(*rounds, strict=True)]
+        for number, of_call in enumerate(of_checkouts, start=1):
+            ratio = of_call.small_functions / of_checkouts[0].small_functions
+            print(
+                f"| {name} | {number} | {of_call.processor_seconds:.1f} "
+                f"| {of_call.small_functions:.0f} | {of_call.n_kernels} | {ratio:.2f}x |",
+                flush=True,
+            )
+            if options.kernels:
+                slowest = sorted(of_call.seconds_of_kernel.items(), key=lambda pair: -pair[1])[:12]
+                print("  ", ", ".join(f"{kernel} {x:.2f}" for kernel, x in slowest), flush=True)
 
 
 if __name__ == "__main__":

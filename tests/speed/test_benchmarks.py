@@ -3,17 +3,16 @@
 import importlib
 import inspect
 import json
-import re
 import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
-import speed_tables
 
 import fastece
-from benchmarks import baselines
+from benchmarks import baselines, opponents
 from helpers.samples import CALIBRATION_ERRORS
 
 FOLDER = Path(__file__).parents[2] / "asv_benchmarks"
@@ -35,6 +34,7 @@ BENCHMARKS = [
 # These start processes, or need torch.
 SLOW = {
     "Memory",
+    "ShapesMemory",
     "BootstrapMemory",
     "StartUp",
     "FirstCalls",
@@ -46,9 +46,9 @@ QUICK = [x for x in BENCHMARKS if x.__name__ not in SLOW]
 SINGLE = [x for x in BENCHMARKS if issubclass(x, COMMON.Single)]
 REPLICATED = [x for x in BENCHMARKS if issubclass(x, COMMON.Replicated)]
 # In these benchmarks, the call and the other call compute the same number.
-WITH_EQUAL_NUMBERS = {"Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
+WITH_EQUAL_NUMBERS = {"Opponents", "Scores", "ScoresOfVectors", "CanonicalError", "KernelError"}
 # These measure functions that every version of fastece has.
-OF_ALL_VERSIONS = {"Between", "Literature", "Conventions"}
+OF_ALL_VERSIONS = {"Between", "Literature", "Conventions", "EqualMass", "Opponents", "Slices"}
 BINARY_SCORES = [name for name, row in fastece.ESTIMATORS.items() if not row.is_calibration_error]
 # Estimators that are compared with the baseline of "ece".
 WITHOUT_BASELINE = {
@@ -280,6 +280,9 @@ class TestMemory:
     def test_small_call_needs_little(self):
         assert self.megabytes(MODULES["memory"].Memory(), "ece", TYPES, 1000) < 64
 
+    def test_memory_of_shapes_measures_these(self):
+        assert self.megabytes(MODULES["memory"].ShapesMemory(), "ece_a", "zeros", 1000) < 64
+
     @pytest.mark.parametrize("estimator", ["ece", "all"])
     def test_bootstrap_measures_the_estimators_it_names(self, estimator):
         benchmark = MODULES["memory"].BootstrapMemory()
@@ -345,6 +348,46 @@ def test_baselines_of_class_vectors_are_right(estimator):
         assert baseline(y, p) == pytest.approx(expected, abs=tolerance)
 
 
+@pytest.mark.parametrize("name", opponents.OPPONENTS)
+@pytest.mark.parametrize("n", [150, 15_000])
+def test_two_lines_of_each_opponent_give_the_error_where_no_score_is_on_an_edge(name, n):
+    opponent = opponents.OPPONENTS[name]
+    pytest.importorskip(opponent.package)
+    y, p = baselines.draw_binary("uniform", n)
+    value = fastece.ece(y, p, estimator=opponent.estimator)
+    assert opponent.value(y, p) == pytest.approx(value, abs=1e-12)
+
+
+def test_an_opponent_that_is_not_installed_is_skipped(monkeypatch):
+    missing = opponents.Opponent("ece", "no_such_package", None)
+    monkeypatch.setitem(opponents.OPPONENTS, "missing", missing)
+    with pytest.raises(NotImplementedError):
+        MODULES["single"].Opponents().setup("missing", 100)
+    assert "missing" not in {row.way for row in opponents.where_they_differ()}
+
+
+def test_what_opponents_do_on_edges_at_one_and_with_missing_scores(monkeypatch):
+    monkeypatch.setattr(opponents, "NUMBERS_OF_BINS", range(2, 40))
+    rows = {row.way: row for row in opponents.where_they_differ()}
+    exact = rows["fastece"]
+    assert (exact.misplaced, exact.with_a_missing_score) == (0, None)
+    assert exact.with_ones == fastece.ece(*opponents.draw_many_ones())
+    others = [row for way, row in rows.items() if way != "fastece"]
+    assert others
+    for row in others:
+        assert 0.02 < row.misplaced < 0.2
+        drops_ones = row.way == "fast-histogram"
+        assert (row.with_ones == pytest.approx(exact.with_ones)) != drops_ones
+        assert row.with_two_decimals > exact.with_two_decimals + 1e-4
+
+
+def test_errors_of_slices_are_those_of_one_call():
+    y, p, slices = baselines.draw_slices(7, 300)
+    errors = fastece.ece(y, p, by=slices)
+    assert baselines.errors_of_slices(y, p, slices) == pytest.approx(errors, abs=1e-12)
+    assert baselines.errors_in_a_loop(y, p, slices) == pytest.approx(errors, abs=1e-12)
+
+
 class Clock:
     """A clock that only calls move."""
 
@@ -395,22 +438,6 @@ def test_rounds_of_short_calls_take_a_millisecond(clock):
     assert clock.calls.count("slow") == 1 + 7 + 5 * 4
 
 
-@pytest.mark.slow
-@pytest.mark.usefixtures("short_rounds")
-def test_tables_have_a_line_for_every_estimator_and_setting(monkeypatch, capsys):
-    monkeypatch.setattr(speed_tables, "SIZES", (20, 50))
-    monkeypatch.setattr(speed_tables, "BOOTSTRAP_SIZES", (30,))
-    speed_tables.main()
-    calls, replicates, machine = capsys.readouterr().out.split("\n\n")
-    head, _, *lines = [line.split(" | ") for line in calls.splitlines()]
-    assert head == ["| setting", "estimator", "20 scores", "50 scores |"]
-    assert len(lines) == 3 * len(CALIBRATION_ERRORS)
-    assert lines[-1][:2] == ["| classwise", "`ecce_mad` (ece)"]
-    assert len(replicates.splitlines()) == 2 + len(CALIBRATION_ERRORS)
-    assert re.fullmatch(r"\| `ece` \| .* [mun]?s, .* ns a row, .*x \|", replicates.splitlines()[2])
-    assert machine.startswith(f"fastece {fastece.__version__}, Python ")
-
-
 def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
     pytest.importorskip("asv")
     monkeypatch.chdir(FOLDER)
@@ -427,22 +454,44 @@ def test_results_are_filed_under_versions_and_not_under_paths(monkeypatch):
     assert numpy_version == f"{np.__version__}\n"
 
 
-def test_smallest_number_of_all_rounds_is_kept_with_its_statistics(tmp_path):
+@pytest.fixture
+def recorded_runs(monkeypatch):
+    """The commands that measure.py runs, without running asv or writing its file of machines."""
     pytest.importorskip("asv")
     measure = importlib.import_module("measure")
-    columns = ["result", "params", "version", "started_at", "duration", "stats_ci_99_a"]
+    commands = []
 
-    def document_of(times, ratios):
-        results = {"time": [times, [], "", 0, 1.0, [10 * x for x in times]], "track": [ratios, []]}
-        return {"result_columns": columns, "results": results}
+    def note_run(command, **_):
+        commands.append(command)
+        return subprocess.CompletedProcess(command, 0, stdout="0" * 40)
 
-    path = tmp_path / "0.json"
-    path.write_text(json.dumps(document_of([2.0, 3.0], [None, 5.0, 1.0])), encoding="utf-8")
-    measure.keep_smallest(path, document_of([1.0, 4.0], [7.0, None, np.nan]))
-    results = json.loads(path.read_text(encoding="utf-8"))["results"]
-    assert results["time"][0] == [1.0, 3.0]
-    assert results["time"][5] == [10.0, 30.0]
-    assert results["track"][0] == [7.0, 5.0, 1.0]
+    monkeypatch.setattr(measure.subprocess, "run", note_run)
+    monkeypatch.setattr(measure.MachineCollection, "save", lambda *_: None)
+    monkeypatch.setattr(sys, "argv", ["measure.py", "first", "second", "--quick"])
+    return measure, commands
+
+
+def test_commits_are_recorded_one_after_another_on_a_quiet_machine(recorded_runs, monkeypatch):
+    measure, commands = recorded_runs
+    monkeypatch.setattr(measure, "wait_until_quiet", commands.append)
+    measure.main()
+    resolved, runs = commands[:2], commands[2:]
+    assert [command[-1] for command in resolved] == ["first^{commit}", "second^{commit}"]
+    assert runs[0] == runs[2] == measure.PATIENCE
+    assert runs[1] == runs[3]
+    assert runs[1][-1] == "--quick"
+
+
+def test_commits_are_not_recorded_on_a_noisy_machine(recorded_runs, monkeypatch):
+    measure, commands = recorded_runs
+
+    def refuse(seconds):  # noqa: ARG001
+        raise measure.NoisyMachineError("other programs work")
+
+    monkeypatch.setattr(measure, "wait_until_quiet", refuse)
+    with pytest.raises(SystemExit, match=r"measure\.py: other programs work; end other programs"):
+        measure.main()
+    assert len(commands) == 2  # which resolve the commits
 
 
 def test_a_change_counts_if_it_exceeds_the_factor_and_the_control():
@@ -486,23 +535,6 @@ def test_check_of_a_change_notices_a_slow_call(tmp_path, monkeypatch, capsys, n_
     lines = capsys.readouterr().out.splitlines()
     assert lines[2].startswith("| single.Sizes.track_ratio_to_numpy('ece', 100) | ")
     assert lines[2].endswith("| slower |") == bool(code)
-
-
-def test_costs_of_steps_add_up_to_the_call(monkeypatch, capsys):
-    step_costs = importlib.import_module("step_costs")
-    monkeypatch.setattr(step_costs, "SIZES", (50,))
-    monkeypatch.setattr(step_costs, "MAX_REPEATS", 5)
-    step_costs.main()
-    heads, _, *lines = capsys.readouterr().out.partition("\n\n")[0].splitlines()
-    assert len(lines) == len(step_costs.CALLS)
-    for line in lines:
-        cells = [cell.strip() for cell in line.strip("|").split("|")]
-        assert len(cells) == heads.count("|") - 1
-        percent = [int(cell.removesuffix(" %")) for cell in cells[3:] if cell]
-        assert sum(percent) == pytest.approx(100, abs=len(step_costs.STEPS))
-        assert cells[-1]  # no call is made of kernels alone
-        assert len(percent) > 1
-    assert "__call__" not in vars(step_costs.CPUDispatcher)
 
 
 def test_versions_that_cannot_ship_kernels_have_no_numbers(monkeypatch, tmp_path):
