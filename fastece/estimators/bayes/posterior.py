@@ -250,15 +250,23 @@ class Posterior:
         """Compute a quantile of increasing errors, extrapolated beyond the extreme draws."""
         inner_level = min(max(level, TAIL), 1 - TAIL)
         last = errors.size - 1
-        places = last * inner_level, last * 0.5
-        error, median = np.interp(places, np.arange(errors.size), errors).tolist()
+        error = interpolate(errors, last * inner_level)
+        median = interpolate(errors, last * 0.5)
         if inner_level == level or min(error, median) <= 0:
-            return float(error)
-        inner_z = STANDARD_NORMAL.inv_cdf((places[0] + 0.5) / errors.size)
+            return error
+        inner_z = STANDARD_NORMAL.inv_cdf((last * inner_level + 0.5) / errors.size)
         z = STANDARD_NORMAL.inv_cdf(level)
         deviation = TAIL_DEVIATION_FACTOR * math.log(error / median) / inner_z
         deviation = min(deviation, MAX_TAIL_DEVIATION)
         return min(error * math.exp(deviation * (z - inner_z)), self.max_error)
+
+
+def interpolate(numbers: F64, place: float) -> float:
+    """Interpolate numbers (S,) at a place from 0 to S - 1; `numpy.interp` takes 3 us."""
+    below = int(place)
+    above = min(below + 1, numbers.size - 1)
+    number = float(numbers[below])
+    return number + (place - below) * (float(numbers[above]) - number)
 
 
 # --- from samples to posteriors -------------------------------------------------------------
