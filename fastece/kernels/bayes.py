@@ -57,8 +57,6 @@ FINE_BLOCK = 512
 # A score of 0 or 1 has this logit, where it is not cut further: with it a hit or a miss is as
 # impossible as a float64 can say.
 INFINITE_LOGIT = 700.0
-# Up to this size a gap has no sign, or in proportion: those of calibrated pieces are 1e-15.
-GAP_WITH_SIGN = 1e-6
 # Newton's method ends with a step that changes no logit by more: then its factors, which belong
 # to the point before, give the evidence to 1e-6, and the remaining distance is the square of this.
 SMALL_STEP = 1e-7
@@ -597,23 +595,3 @@ def curve_errors(cells: F64, p: F64, side: float, norm: float) -> F64:
     for q in range(draws):
         errors[q] = min(errors[q], 1.0)  # shares may add up to a little more than 1
     return errors
-
-
-@jit
-def mean_gaps(score: F64, p: F64, share: F64) -> F64:
-    """Average gaps ``p - score``, their sizes and their signs over draws.
-
-    Draws p (C, S) have shares (S,); the means are (3, C). Curves in pieces are calibrated in some cells: there the gap is
-    rounding, and its sign counts as 0.
-    """
-    means = np.empty((3, score.size))
-    terms = np.empty((3, share.size))
-    for c in range(score.size):
-        for q in range(share.size):
-            gap = p[c, q] - score[c]
-            terms[0, q] = share[q] * gap
-            terms[1, q] = share[q] * abs(gap)
-            terms[2, q] = share[q] * min(max(gap / GAP_WITH_SIGN, -1.0), 1.0)
-        for j in range(3):
-            means[j, c] = lane_sum(terms[j])
-    return means

@@ -9,10 +9,27 @@ The states of a line are, in this order::
 
     shifts of the logit | calibrated | calibrated from the first cell on | levels
     -------------------- moves ---------------------------------------- |
+
+A curve that is calibrated everywhere does not belong to a chain, as it is left to the Bayes factor.
+So "calibrated from the first cell on" is a state apart from "calibrated".
+
+Kernels know M chains in C cells by these arrays::
+
+    table       (7, N)              the states, line by line
+    law         (M, 4)              the chains, column by column
+    prior       (2 * C * N,)        probability of each state after a jump that does not lead to a
+                                    calibrated piece, by scale and cell
+    log_sums    ((C + 1) * N,)      log likelihood of the hits of each cell under each state, over
+                                    the largest possible, summed over the cells before
+    likelihood  (C * N,)            likelihood of the hits of each cell under each state, over the
+                                    largest possible
+    filtered    ((M * C + 2) * N,)  probability of each state given the cells up to its own, up to a
+                                    factor; then the states before the first cell, and work space
+    total       (M * C,)            sums of `filtered`
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -36,7 +53,8 @@ LEVEL_SHARE = 0.4
 # Linux no longer gives pages back that are soon used again: a page costs 2 us, of 500 rows 400 us
 # in all.
 MIN_MEMORY = 2**18
-# Columns of the laws of the chains.
+# Columns of the laws: the probability of a jump from one cell to the next, of a step of drift
+# without a jump, and of a calibrated piece after a jump; and the position of the scale of shifts.
 JUMP, STEP, SPIKE, SCALE = range(4)
 # Lines of the table of states: what is added to the logit, or the logit of the level, each kind in
 # increasing order; the exponentials of these values and of their opposites; ``log(1 +
@@ -45,50 +63,6 @@ JUMP, STEP, SPIKE, SCALE = range(4)
 VALUE, ODDS, INVERSE_ODDS, LOG_REST, WIDTH, PRIOR = range(6)
 # Numbers that are summed up side by side.
 ZERO, ONE, TWO, THREE, FOUR, FIVE, SIX, SEVEN, EIGHT = (np.uint64(k) for k in range(9))
-
-
-class States(NamedTuple):
-    """States of every chain: W shifts, two calibrated ones, and L levels; N in all.
-
-    A curve that is calibrated everywhere does not belong to a chain, as it is left to the Bayes
-    factor. So "calibrated from the first cell on" is a state apart from "calibrated".
-    """
-
-    table: F64  # (7, N) what is known of each state, line by line
-    moves: int  # shifts and the two calibrated states come first, W + 2
-    drift: int  # a step of drift leads to the shift so many on
-
-
-class Chains(NamedTuple):
-    """Laws of M chains, and their filters of C cells of N states each.
-
-    Attributes
-    ----------
-    law : (M, 4) float64 array
-        For each chain the probability of a jump from one cell to the next, the probability of a
-        step of drift without a jump, the probability that the piece after a jump is calibrated, and
-        the number of its scale of shifts.
-    prior : (2 * C * N,) float64 array
-        Prior probability of each state after a jump that does not lead to a calibrated piece, by
-        scale and cell.
-    log_sums : ((C + 1) * N,) float64 array
-        Log likelihood of the hits of each cell under each state, over the largest possible, summed
-        over the cells before.
-    likelihood : (C * N,) float64 array
-        Likelihood of the hits of each cell under each state, over the largest possible.
-    filter : ((M * C + 2) * N,) float64 array
-        Probability of each state given the cells up to its own, up to a factor. Two lines follow:
-        the states before the first cell, and work space.
-    total : (M * C,) float64 array
-        Sums of the filter.
-    """
-
-    law: F64
-    prior: F64
-    log_sums: F64
-    likelihood: F64
-    filter: F64
-    total: F64
 
 
 @jit
@@ -103,38 +77,41 @@ def sum_states(f: F64, first: Any, last: Any) -> float:
 
 
 @jit
-def weigh_states(cells: F64, x: F64, states: States, law: F64) -> tuple[Chains, float]:
+def weigh_states(
+    cells: F64, x: F64, table: F64, moves: int, n_laws: int
+) -> tuple[F64, F64, F64, F64, F64, float]:
     """Compute likelihoods and priors of the states in cells (3, C).
 
-    The chains have laws (M, 4), as in `Chains`. `x` (C,) are the logits of the scores. Likelihoods are over the largest possible. The odds of a
-    shifted score are a product, so that no exponential is computed for each cell and shift.
+    `x` (C,) are the logits of the scores. The odds of a shifted score are a product, so that no
+    exponential is computed for each cell and shift.
 
     Returns
     -------
-    chains : Chains
-        Not yet filtered.
+    prior, log_sums, likelihood : float64 arrays
+    filtered, total : float64 arrays
+        Not yet filled in.
     largest : float
         The log of the largest possible likelihood.
     """
-    n_states = states.table.shape[1]
+    n_states = table.shape[1]
     size = x.size * n_states
     end_of_prior = N_SCALES * size
     end_of_sums = end_of_prior + size + n_states
     end_of_likelihood = end_of_sums + size
-    end_of_filter = end_of_likelihood + len(law) * size + 2 * n_states
-    end = end_of_filter + len(law) * x.size
+    end_of_filter = end_of_likelihood + n_laws * size + 2 * n_states
+    end = end_of_filter + n_laws * x.size
     memory = np.empty(max(end, MIN_MEMORY))
-    priors = memory[:end_of_prior]
+    prior = memory[:end_of_prior]
     log_sums = memory[end_of_prior:end_of_sums]
-    like = memory[end_of_sums:end_of_likelihood]
+    likelihood = memory[end_of_sums:end_of_likelihood]
     filtered = memory[end_of_likelihood:end_of_filter]
     total = memory[end_of_filter:end]
-    value = states.table[VALUE]
-    odds = states.table[ODDS]
-    inverse_odds = states.table[INVERSE_ODDS]
-    log_rest = states.table[LOG_REST]
+    value = table[VALUE]
+    odds = table[ODDS]
+    inverse_odds = table[INVERSE_ODDS]
+    log_rest = table[LOG_REST]
     n = np.uint64(n_states)
-    moves = np.uint64(states.moves)
+    end_of_moves = np.uint64(moves)
     for k in range(ZERO, n):
         log_sums[k] = 0.0
     largest = 0.0
@@ -149,53 +126,52 @@ def weigh_states(cells: F64, x: F64, states: States, law: F64) -> tuple[Chains, 
         largest += top
         odds_of_score = math.exp(middle)
         inverse_odds_of_score = math.exp(-middle)
-        for k in range(ZERO, moves):
+        for k in range(ZERO, end_of_moves):
             z = middle + value[k]
             if_positive = inverse_odds_of_score * inverse_odds[k]
             if_negative = odds_of_score * odds[k]
             log_odds = max(z, 0.0) + log_one_plus(if_positive if z >= 0.0 else if_negative)
-            like[cell + k] = hits * z - weight * log_odds - top
-        for k in range(moves, n):
+            likelihood[cell + k] = hits * z - weight * log_odds - top
+        for k in range(end_of_moves, n):
             z = value[k]
-            like[cell + k] = hits * z - weight * (max(z, 0.0) + log_rest[k]) - top
+            likelihood[cell + k] = hits * z - weight * (max(z, 0.0) + log_rest[k]) - top
         for k in range(cell, cell + n):
-            log_sums[k + n] = log_sums[k] + like[k]
+            log_sums[k + n] = log_sums[k] + likelihood[k]
         for p in range(N_SCALES):
             line = np.uint64(p * x.size) * n + cell
             square = FREEDOM * SHIFT_SCALES[p] ** 2
-            for k in range(ZERO, moves):
-                priors[line + k] = states.table[PRIOR + p, k]
-            for k in range(moves, n):
+            for k in range(ZERO, end_of_moves):
+                prior[line + k] = table[PRIOR + p, k]
+            for k in range(end_of_moves, n):
                 away = value[k] - middle
                 v = 1.0 / (1.0 + away * away / square)
-                priors[line + k] = v * v
-            scale = LEVEL_SHARE / sum_states(priors, line + moves, line + n)
-            for k in range(line + moves, line + n):
-                priors[k] *= scale
-    exponential(like, filtered)  # the filter is work space here
-    return Chains(law, priors, log_sums, like, filtered, total), largest
+                prior[line + k] = v * v
+            scale = LEVEL_SHARE / sum_states(prior, line + end_of_moves, line + n)
+            for k in range(line + end_of_moves, line + n):
+                prior[k] *= scale
+    exponential(likelihood, filtered)  # the filter is work space here
+    return prior, log_sums, likelihood, filtered, total, largest
 
 
 @jit
-def filter_chains(states: States, chains: Chains, largest: float) -> F64:
+def filter_chains(
+    law: F64, prior: F64, likelihood: F64, filtered: F64, total: F64, moves: int, drift: int,
+    largest: float,
+) -> F64:  # fmt: skip
     """Filter the cells forward by all chains; return their log evidence (M,).
 
-    The filters and their sums are filled in. `largest` is the log of the largest possible
-    likelihood. The chains take each cell together, so that no chain waits for the total of another.
-    The evidence of a chain is that of its curves in which some piece is not calibrated.
+    `filtered` and `total` are filled in. The chains take each cell together, so that no chain waits
+    for the total of another. The evidence of a chain is that of its curves in which some piece is
+    not calibrated.
     """
-    f = chains.filter
-    law = chains.law
-    priors = chains.prior
-    like = chains.likelihood
-    totals = chains.total
+    f = filtered
     n_laws = len(law)
-    n_cells = totals.size // n_laws
-    n = np.uint64(states.table.shape[1])
-    ever = np.uint64(states.moves) - ONE  # calibrated from the first cell on
+    n_cells = total.size // n_laws
+    n = np.uint64(likelihood.size // n_cells)
+    ever = np.uint64(moves) - ONE  # calibrated from the first cell on
     calibrated = ever - ONE
     shifts = calibrated
-    drift = np.uint64(states.drift)
+    far = np.uint64(drift)
     # Before the first cell all is calibrated, and every chain jumps from there.
     start = np.uint64(n_laws * n_cells) * n
     moved = start + n
@@ -206,36 +182,36 @@ def filter_chains(states: States, chains: Chains, largest: float) -> F64:
         cell = np.uint64(c) * n
         for i in range(n_laws):
             spike = law[i, SPIKE]
-            prior = np.uint64(law[i, SCALE]) * np.uint64(n_cells) * n + cell
+            first = np.uint64(law[i, SCALE]) * np.uint64(n_cells) * n + cell
             line = np.uint64(i * n_cells) * n + cell
             before = start
             jump = 1.0
-            total = 1.0
+            sum_before = 1.0
             if c > 0:
                 before = line - n
                 jump = law[i, JUMP]
-                total = totals[i * n_cells + c - 1]
-            stay = (1.0 - jump) / total
-            share_of_ever = f[before + ever] / total
+                sum_before = total[i * n_cells + c - 1]
+            stay = (1.0 - jump) / sum_before
+            share_of_ever = f[before + ever] / sum_before
             after = stay * f[before + calibrated] + jump * spike * (1.0 - share_of_ever)
             if law[i, STEP] > 0.0:
                 # Half of the share of each shift that drifts moves to either side; at an end, the
                 # half that has no place to go to stays.
                 half = 0.5 * law[i, STEP]
-                for k in range(ZERO, shifts - drift):
+                for k in range(ZERO, shifts - far):
                     share = f[before + k]
-                    f[moved + k] = share + half * (f[before + k + drift] - share)
-                for k in range(shifts - drift, n):
+                    f[moved + k] = share + half * (f[before + k + far] - share)
+                for k in range(shifts - far, n):
                     f[moved + k] = f[before + k]
-                for k in range(drift, shifts):
-                    f[moved + k] += half * (f[before + k - drift] - f[before + k])
+                for k in range(far, shifts):
+                    f[moved + k] += half * (f[before + k - far] - f[before + k])
                 before = moved
             new = jump * (1.0 - spike)
             for k in range(ZERO, n):
-                f[line + k] = (stay * f[before + k] + new * priors[prior + k]) * like[cell + k]
-            f[line + calibrated] = after * like[cell + calibrated]
-            f[line + ever] = share_of_ever * (1.0 - jump + jump * spike) * like[cell + ever]
-            totals[i * n_cells + c] = sum_states(f, line, line + n)
+                f[line + k] = (stay * f[before + k] + new * prior[first + k]) * likelihood[cell + k]
+            f[line + calibrated] = after * likelihood[cell + calibrated]
+            f[line + ever] = share_of_ever * (1.0 - jump + jump * spike) * likelihood[cell + ever]
+            total[i * n_cells + c] = sum_states(f, line, line + n)
     log_evidence = np.empty(n_laws)
     for i in range(n_laws):
         jump = law[i, JUMP]
@@ -243,16 +219,15 @@ def filter_chains(states: States, chains: Chains, largest: float) -> F64:
         # Totals are multiplied before a logarithm is taken, which takes as long as 20 products.
         evidence = 0.0
         product = 1.0
-        total = 1.0
         for c in range(n_cells):
-            total = totals[i * n_cells + c]
-            next_product = product * total
+            factor = total[i * n_cells + c]
+            next_product = product * factor
             if next_product < MIN_PRODUCT:
-                evidence += math.log(product) + math.log(total)
+                evidence += math.log(product) + math.log(factor)
                 next_product = 1.0
             product = next_product
         last = np.uint64((i + 1) * n_cells - 1) * n
-        not_calibrated = 1.0 - f[last + ever] / total
+        not_calibrated = 1.0 - f[last + ever] / total[(i + 1) * n_cells - 1]
         all_calibrated = spike * (1.0 - jump + jump * spike) ** (n_cells - 1)
         evidence += largest + math.log(product)
         evidence += math.log(max(not_calibrated, MIN_PROBABILITY))
@@ -286,8 +261,9 @@ def find_state(f: F64, first: Any, n: Any, u: float) -> Any:
 
 @jit
 def draw_chains(
-    x: F64, states: States, chains: Chains, ends: I64, uniform: F64, normal: F64
-) -> F64:
+    x: F64, table: F64, moves: int, drift: int, law: F64, prior: F64, log_sums: F64,
+    filtered: F64, total: F64, ends: I64, uniform: F64, normal: F64,
+) -> F64:  # fmt: skip
     """Draw logits (C, S) of curves from filtered chains: backward sampling.
 
     A shift or a level is drawn within its state by a normal law, from the log likelihoods of that
@@ -298,10 +274,9 @@ def draw_chains(
     ----------
     x : (C,) float64 array
         The logits of the scores.
-    states : States
-    chains : Chains
-        Filtered. The share of the state "calibrated from the first cell on" is taken out of a line
-        for a moment, where this state is not possible.
+    table, moves, drift, law, prior, log_sums, filtered, total
+        Filtered chains. The share of the state "calibrated from the first cell on" is taken out of
+        a line for a moment, where this state is not possible.
     ends : (M,) int64 array
         The draw after the last one of each chain, in order.
     uniform : (S, C) float64 array
@@ -310,12 +285,10 @@ def draw_chains(
         Normal numbers. A piece takes the one of the cell in which it begins.
     """
     draws, n_cells = uniform.shape
-    n = states.table.shape[1]
-    moves = states.moves
-    value = states.table[VALUE]
-    log_sums = chains.log_sums
+    n = table.shape[1]
+    value = table[VALUE]
     ever = moves - 1  # calibrated from the first cell on
-    f = chains.filter
+    f = filtered
     path = np.empty(n_cells, np.int64)
     logit = np.empty((n_cells, draws))
     i = 0
@@ -323,11 +296,11 @@ def draw_chains(
         while ends[i] <= q:
             i += 1
         # The states of the cells, from the last to the first.
-        jump = chains.law[i, JUMP]
-        step = chains.law[i, STEP]
-        spike = chains.law[i, SPIKE]
-        first_prior = int(chains.law[i, SCALE]) * n_cells
-        move = states.drift if step > 0.0 else 0
+        jump = law[i, JUMP]
+        step = law[i, STEP]
+        spike = law[i, SPIKE]
+        first_prior = int(law[i, SCALE]) * n_cells
+        move = drift if step > 0.0 else 0
         stay = (1.0 - jump) * (1.0 - step)
         walk = (1.0 - jump) * step / 2.0
         state = n  # beyond the last cell
@@ -336,20 +309,20 @@ def draw_chains(
                 path[c] = state
                 continue
             k0 = (i * n_cells + c) * n
-            total = chains.total[i * n_cells + c]
+            mass = total[i * n_cells + c]
             # Weights of staying, of a step of drift down or up, and of a jump.
             same = lower = upper = 0.0
             jumped = 1.0
             down = up = state
             may_be_ever = state < ever - 1 or ever < state < n
             if not may_be_ever:
-                total -= f[k0 + ever]
+                mass -= f[k0 + ever]
             if state < n:
                 same = (1.0 - jump) * f[k0 + state]
-                jumped = jump * spike * total
+                jumped = jump * spike * mass
             if may_be_ever:
-                prior = chains.prior[(first_prior + c + 1) * n + state]
-                jumped = jump * (1.0 - spike) * prior * total
+                after_jump = prior[(first_prior + c + 1) * n + state]
+                jumped = jump * (1.0 - spike) * after_jump * mass
             if state < ever - 1 and move > 0:
                 down = state - move if state >= move else state
                 up = state + move if state + move < ever - 1 else state
@@ -358,7 +331,7 @@ def draw_chains(
                 upper = walk * f[k0 + up]
             u = uniform[q, c] * (same + lower + upper + jumped)
             if u >= same + lower + upper:
-                u = (u - same - lower - upper) * (total / jumped)
+                u = (u - same - lower - upper) * (mass / jumped)
                 share_of_ever = f[k0 + ever]
                 f[k0 + ever] = share_of_ever if may_be_ever else 0.0
                 state = find_state(f, np.uint64(k0), np.uint64(n), u)
@@ -375,7 +348,7 @@ def draw_chains(
             if c > 0 and path[c - 1] == state:
                 continue
             middle = value[state]
-            width = states.table[WIDTH, state]
+            width = table[WIDTH, state]
             variance = width * width / 12.0
             slope = 0.0
             # A state has neighbours on both sides, unless it is the first or the last of its kind,

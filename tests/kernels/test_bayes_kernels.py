@@ -185,16 +185,3 @@ def test_curve_errors_leave_out_empty_cells(norm):
     expected = [reference.norm_of_gaps(rows_of_cells, p[:, q], norm) for q in range(5)]
     for kernel in forms(bayes.curve_errors):
         assert kernel(cells, p, 0.0, norm) == pytest.approx(expected)
-
-
-@pytest.mark.parametrize("draws", [1, 8, 21])
-def test_means_of_gaps_are_taken_over_draws(draws):
-    cells, *_ = example()
-    p = np.random.default_rng(4).random((7, draws))
-    score = cells[2]
-    p[3] = score[3] + np.linspace(-1e-16, 1e-16, draws)  # a gap of rounding has no sign
-    gap = p - score[:, None]
-    share = np.random.default_rng(5).dirichlet(np.ones(draws))
-    expected = np.stack([gap, np.abs(gap), np.sign(gap.round(9))]) @ share
-    for kernel in forms(bayes.mean_gaps):
-        assert kernel(score, p, share) == pytest.approx(expected, abs=1e-9)

@@ -23,10 +23,15 @@ def example(n_cells=5, n=30.0):
 
 
 def all_filtered(cells, x, states, laws):
-    """The chains and their log evidence, from each form of the kernels."""
+    """The arrays of filtered chains, and their log evidence, from each form of the kernels."""
+    law = np.array(laws)
     for weigh, run in zip(forms(pieces.weigh_states), forms(pieces.filter_chains), strict=True):
-        chains, largest = weigh(cells, x, states, np.array(laws))
-        yield chains, run(states, chains, largest)
+        *arrays, largest = weigh(cells, x, states.table, states.moves, len(law))
+        prior, log_sums, likelihood, filtered, total = arrays
+        log_evidence = run(
+            law, prior, likelihood, filtered, total, states.moves, states.drift, largest
+        )
+        yield (law, prior, log_sums, filtered, total), log_evidence
 
 
 def expected_of(cells, x, states, prior, law):
@@ -46,7 +51,7 @@ def test_priors_of_states_equal_the_definition():
     moves = states.moves
     assert value.size % 8 == 0
     for chains, _ in all_filtered(cells, x, states, LAWS):
-        prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
+        prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
         assert prior.sum(2) == pytest.approx(np.ones(prior.shape[:2]))
         for line, scale in zip(prior, SHIFT_SCALES, strict=True):
             for c, middle in enumerate(x):
@@ -60,7 +65,7 @@ def test_evidence_equals_the_matrices(heavy):
     """With heavy cells too, where a product of the totals of all cells would soon be 0."""
     cells, x, states = example(n=30.0 * heavy)
     for chains, log_evidence in all_filtered(cells, x, states, LAWS):
-        prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
+        prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
         for i, law in enumerate(LAWS):
             evidence, _ = expected_of(cells, x, states, prior, law)
             assert log_evidence[i] == pytest.approx(evidence, rel=1e-10)
@@ -75,7 +80,7 @@ def test_draws_have_the_probabilities_of_the_matrices():
     """
     cells, x, states = example()
     chains, _ = next(all_filtered(cells, x, states, LAWS))
-    prior = chains.prior.reshape(len(SHIFT_SCALES), x.size, -1)
+    prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
     value = states.table[pieces.VALUE]
     moves = states.moves
     draws = 2000
@@ -84,7 +89,7 @@ def test_draws_have_the_probabilities_of_the_matrices():
     uniform = rng.random((ends[-1], x.size))
     normal = rng.normal(size=(ends[-1], x.size))
     logits = [
-        draw(x, states, chains, ends, uniform, normal).T for draw in forms(pieces.draw_chains)
+        draw(x, *states, *chains, ends, uniform, normal).T for draw in forms(pieces.draw_chains)
     ]
     assert logits[0] == pytest.approx(logits[-1])
     for law, logit in zip(LAWS, np.split(logits[0], len(LAWS)), strict=True):
@@ -108,7 +113,7 @@ def test_a_piece_has_the_normal_law_of_its_likelihood():
     rng = np.random.default_rng(0)
     uniform = rng.random((1000, 4))
     normal = rng.normal(size=(1000, 4))
-    logit = pieces.draw_chains(x, states, chains, np.array([1000]), uniform, normal)
+    logit = pieces.draw_chains(x, *states, *chains, np.array([1000]), uniform, normal)
     assert (logit == logit[:1]).all()
     top = np.log(0.83 / 0.17)
     deviation = 1 / np.sqrt(8000 * 0.83 * 0.17)

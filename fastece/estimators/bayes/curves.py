@@ -148,7 +148,7 @@ class Curves:
 
     def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
         """Compute the posterior mean (D,) of the error and of its parts on some sides."""
-        total = 0.0
+        totals = [0.0] * len(sides)
         total_share = 0.0
         evidence = self.log_evidence(self.priors.value)
         for family, share in enumerate(family_shares(evidence, VALUE_BELIEF)):
@@ -159,10 +159,10 @@ class Curves:
             else:
                 logit = self.draw_pieces(family).copy()
             p = probabilities(logit)
-            errors = np.array([self.errors(p, norm, side) for side in sides])
-            total += (share / p.shape[1]) * errors.sum(axis=1)
+            for d, side in enumerate(sides):
+                totals[d] += share * float(np.add.reduce(self.errors(p, norm, side))) / p.shape[1]
             total_share += share
-        return np.asarray(total / total_share)
+        return np.array(totals) / total_share
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
         """Compute the calibration error (S,) of each curve p (C, S).

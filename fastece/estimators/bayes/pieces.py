@@ -8,16 +8,13 @@ and the reasons of the constants in docs/explanation/bayes.md.
 import math
 from functools import lru_cache
 from itertools import accumulate
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from fastece import kernels
 from fastece.estimators.bayes.process import normal_quantiles
 from fastece.kernels.types import F64
-
-if TYPE_CHECKING:
-    from fastece.kernels.pieces import Chains, States
 
 
 class ChainLaw(NamedTuple):
@@ -56,8 +53,26 @@ N_CALIBRATED = 2
 SEED = 7
 
 
+class States(NamedTuple):
+    """States of every chain: W shifts, two calibrated ones, and L levels; N in all.
+
+    Attributes
+    ----------
+    table : (7, N) float64 array
+        The states, line by line, as `fastece.kernels.pieces` has them.
+    moves : int
+        Shifts and the two calibrated states come first, W + 2.
+    drift : int
+        A step of drift leads to the shift so many on.
+    """
+
+    table: F64
+    moves: int
+    drift: int
+
+
 @lru_cache(maxsize=64)
-def chain_states(n: float, n_cells: int) -> "States":
+def chain_states(n: float, n_cells: int) -> States:
     """Choose the states for a number of rows: steps as wide as their noise."""
     root = math.sqrt(n)
     top = math.log(2 + n / 2)
@@ -78,12 +93,11 @@ def chain_states(n: float, n_cells: int) -> "States":
     prior[:, : shift.size] = shift_prior
     log_rest = np.log1p(np.exp(-np.abs(value)))
     drift = DRIFT * math.sqrt(DRIFT_CELLS / n_cells)
-    states: States = pieces.States(
+    return States(
         table=np.array([value, np.exp(value), np.exp(-value), log_rest, width, *prior]),
         moves=shift.size + N_CALIBRATED,
         drift=max(1, round(drift / first)),
     )
-    return states
 
 
 def symmetric_grid(first: float, last: float, top: float, remainder: int) -> F64:
@@ -114,22 +128,29 @@ class Pieces(NamedTuple):
     x : (C,) float64 array
         Logits of the scores.
     states : States
-    chains : Chains
+    law, prior, log_sums, filtered, total : float64 arrays
+        The chains, as `fastece.kernels.pieces` has them.
     log_evidence : (M,) float64 array
+        Log evidence of each chain, given that some piece is not calibrated.
     """
 
     x: F64
-    states: "States"
-    chains: "Chains"
+    states: States
+    law: F64
+    prior: F64
+    log_sums: F64
+    filtered: F64
+    total: F64
     log_evidence: F64
 
     def draw(self, share: list[float], draws: int) -> F64:
         """Draw logits (C, S) of curves of M chains, each of which has a share."""
+        x, states, law, prior, log_sums, filtered, total, _ = self
         draws_of_share = draws / sum(share)
         ends = np.array([int(passed * draws_of_share + 0.5) for passed in accumulate(share)])
-        uniform, normal = chain_numbers(self.x.size, draws)
+        uniform, normal = chain_numbers(x.size, draws)
         drawn: F64 = kernels.pieces.draw_chains(
-            self.x, self.states, self.chains, ends, uniform, normal
+            x, *states, law, prior, log_sums, filtered, total, ends, uniform, normal
         )
         return drawn
 
@@ -137,9 +158,14 @@ class Pieces(NamedTuple):
 def filter_pieces(n: float, cells: F64, x: F64) -> Pieces:
     """Filter the cells (3, C) of `n` rows, with logits x (C,), by all chains."""
     states = chain_states(max(round(n), 1), x.size)
-    chains, largest = kernels.pieces.weigh_states(cells, x, states, chain_laws(x.size))
-    log_evidence = kernels.pieces.filter_chains(states, chains, largest)
-    return Pieces(x, states, chains, log_evidence)
+    law = chain_laws(x.size)
+    table, moves, drift = states
+    weights = kernels.pieces.weigh_states(cells, x, table, moves, len(law))
+    prior, log_sums, likelihood, filtered, total, largest = weights
+    log_evidence = kernels.pieces.filter_chains(
+        law, prior, likelihood, filtered, total, moves, drift, largest
+    )
+    return Pieces(x, states, law, prior, log_sums, filtered, total, log_evidence)
 
 
 @lru_cache(maxsize=64)
