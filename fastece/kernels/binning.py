@@ -131,15 +131,6 @@ def search_knots(s: F64, knots: F64, right: bool, passed: I32) -> None:
 
 
 @jit
-def hard_bins(s: F64, grid: Grid, cell: I32) -> None:
-    """Find the bin of each score in a grid of hard bins, evenly spaced or not."""
-    if grid.spacing == ANY:
-        search_knots(s, grid.knots, grid.right, cell)
-    else:
-        uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
-
-
-@jit
 def float_cells(s: F64, low: float, high: float, work: F64, cell: I32) -> None:
     """Find the cell of each score among `FLOAT_CELLS` that rise with the score.
 
