@@ -3,7 +3,6 @@
 import os
 import subprocess
 import sys
-from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -49,10 +48,9 @@ def pytest_collection_modifyitems(items):
 
 def is_cache_empty():
     """Whether there is a folder for compiled kernels, without any in it."""
-    from fastece.kernels import cache
+    from fastece.kernels.cache import USER
 
-    folder = cache.CACHE_DIRECTORY
-    return folder is not None and not any(Path(folder).glob("*.nbc"))
+    return not USER.problem and not USER.kernels()
 
 
 @pytest.fixture(autouse=True)

@@ -10,7 +10,6 @@ from fastece.cli.arguments import (
     Parser,
     add_forms,
 )
-from fastece.cli.compiled import kept_kernels, shipped_kernels
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.data.parameters import processors
@@ -52,34 +51,22 @@ def describe_kernels() -> dict[str, str]:
     """Describe the kernels in use, and where native and shipped ones are."""
     from fastece.kernels import cache
 
-    try:
-        n_kept = len(kept_kernels())
-        native = f"{n_kept} signatures in {cache.CACHE_DIRECTORY}"
-    except OSError as error:
-        n_kept = 0
-        native = f"none: {error}"
+    n_kept = len(cache.USER.kernels())
+    n_shipped = len(cache.SHIPPED.kernels())
     if cache.config.DISABLE_JIT:
         in_use = "none: Python runs the loops"
     elif n_kept:
         in_use = "native"
-    elif shipped_kernels():
+    elif n_shipped:
         in_use = "shipped"
     else:
         in_use = "compiled at their first use"
-    return {
-        "kernels in use": in_use,
-        "native kernels": native,
-        "shipped kernels": describe_shipped(),
-    }
-
-
-def describe_shipped() -> str:
-    """Describe the kernels that the package came with, or why none are used."""
-    from fastece.kernels import archive
-
-    if archive.ARCHIVE is not None:
-        used = archive.ARCHIVE
-        return f"{len(used.names)} signatures for {used.level.name} in {used.path}"
-    if archive.FOLDER.is_dir():
-        return f"none that fits these versions, settings and processor in {archive.FOLDER}"
-    return "none in this installation"
+    native = f"{n_kept} signatures in {cache.USER.path}"
+    if cache.USER.problem:
+        native = f"none: {cache.USER.problem}"
+    shipped = "none in this installation"
+    if n_shipped:
+        shipped = f"{n_shipped} signatures in {cache.SHIPPED.path}"
+    elif cache.SHIPPED_FOLDERS.is_dir():
+        shipped = f"none that fits these versions and this processor in {cache.SHIPPED_FOLDERS}"
+    return {"kernels in use": in_use, "native kernels": native, "shipped kernels": shipped}

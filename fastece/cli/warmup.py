@@ -21,7 +21,6 @@ from fastece.cli.arguments import (
     Parser,
     add_forms,
 )
-from fastece.cli.compiled import close_archive, kept_kernels
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.display.documents import Document
@@ -55,7 +54,12 @@ class DataKind(NamedTuple):
     is_weighted: bool
 
 
-KINDS = [NumberKinds(prob, label) for prob, label in product(("f8", "f4"), ("i8", "u1"))]
+PLAIN = NumberKinds("f8", "i8")
+# The kinds that kernels read, by the shape of the probabilities: all others are converted.
+KINDS = {
+    (N_ROWS,): (PLAIN, NumberKinds("f8", "u1")),
+    (N_ROWS, N_CLASSES): (PLAIN, NumberKinds("f4", "i8")),
+}
 # Settings that read rows in a way of their own, by the shape of the probabilities.
 SETTINGS: dict[tuple[int, ...], tuple[Any, ...]] = {
     (N_ROWS,): ("binary", "confidence", 0),
@@ -86,8 +90,7 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     `progress` gets the number of signatures so far, whenever it grows. An OSError, as soon as it is
     clear, means that nothing is kept.
     """
-    # Not before the command runs, as the import warns of a folder that cannot be used.
-    from fastece.kernels import cache
+    from fastece.kernels.cache import USER
 
     start = time.perf_counter()
     n_cached = len(kept_kernels())
@@ -96,11 +99,11 @@ def run(options: Namespace | None, progress: Progress) -> Page:  # noqa: ARG001
     n_kernels = len(set(names))
     text = (
         f"{len(names)} signatures of {n_kernels} kernels in {seconds:.1f} s ({n_cached} were there "
-        f"already), kept in {cache.CACHE_DIRECTORY}"
+        f"already), kept in {USER.path}"
     )
     values = {
         "seconds": seconds,
-        "directory": cache.CACHE_DIRECTORY,
+        "directory": str(USER.path),
         "kernels": n_kernels,
         "signatures": len(names),
         "cached": n_cached,
@@ -113,7 +116,9 @@ def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:
 
     Kernels that came with the package are left alone, so that native ones are compiled.
     """
-    close_archive()
+    from fastece.kernels.cache import SHIPPED
+
+    SHIPPED.path = None
     names = kept_kernels()
     for step in calls:
         with suppress(TypeError, ValueError), warnings.catch_warnings():
@@ -126,21 +131,39 @@ def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:
     return names
 
 
+def kept_kernels() -> list[str]:
+    """List the kernel of each signature that is kept on disk, whichever process compiled it.
+
+    Those that other kernels call are among them.
+
+    Raises
+    ------
+    OSError
+        If no kernels can be kept.
+    """
+    from fastece.kernels.cache import USER
+
+    if USER.problem:
+        raise OSError(USER.problem)
+    return USER.kernels()
+
+
 # --- steps ----------------------------------------------------------------------------------------
 
 
 def steps() -> Iterator[Step]:
     """Yield calls that together use every kernel with every kind of argument."""
-    for shape, kinds, is_weighted in product(SETTINGS, KINDS, (False, True)):
-        yield from steps_of_data(DataKind(shape, kinds, is_weighted))
-    for shape, kinds in product(SETTINGS, KINDS[::2]):
-        yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
+    for shape in SETTINGS:
+        for kinds, is_weighted in product(KINDS[shape], (False, True)):
+            yield from steps_of_data(DataKind(shape, kinds, is_weighted))
+        for kinds in KINDS[shape]:
+            yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
     yield from steps_of_many_rows()
     yield from steps_of_fine_grids()
     yield bootstrap_groups
     yield monitor_rows
     for shape in SETTINGS:
-        yield from steps_of_resampling(DataKind(shape, KINDS[0], is_weighted=False))
+        yield from steps_of_resampling(DataKind(shape, PLAIN, is_weighted=False))
 
 
 def steps_of_data(kind: DataKind) -> Iterator[Step]:
@@ -176,15 +199,15 @@ def steps_of_many_rows() -> Iterator[Step]:
     Weights do not change that.
     """
     names = [name for name, estimator in ESTIMATORS.items() if not estimator.reads_pairs]
-    for shape, kinds, name in product(SETTINGS, KINDS, names):
-        data = make_data(DataKind((MIN_ROWS, *shape[1:]), kinds, is_weighted=False))
+    for shape, name in product(SETTINGS, names):
+        data = make_data(DataKind((MIN_ROWS, *shape[1:]), PLAIN, is_weighted=False))
         setting = "binary" if len(shape) == 1 else "classwise"
         yield partial(fastece.ece, **data, setting=setting, estimator=name)
 
 
 def steps_of_fine_grids() -> Iterator[Step]:
     """Yield calls for densities on a fine grid, which are smoothed by transforms."""
-    data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
+    data = make_data(DataKind((N_ROWS,), PLAIN, is_weighted=False))
     fine = fastece.KDE(grid_step=0.0003)
     yield partial(fastece.ece, **data, estimator=fine)
     yield partial(fastece.bootstrap, **data, estimator=fine, n_resamples=1, rng=0)
@@ -192,13 +215,13 @@ def steps_of_fine_grids() -> Iterator[Step]:
 
 def bootstrap_groups() -> None:
     """Resample groups of plain rows, which have kernels of their own."""
-    data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
+    data = make_data(DataKind((N_ROWS,), PLAIN, is_weighted=False))
     fastece.bootstrap(**data, by=np.arange(N_ROWS) // 2, n_resamples=1, rng=0)
 
 
 def monitor_rows() -> None:
     """Bet against predictions on enough rows for a first look at the bets."""
-    data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
+    data = make_data(DataKind((N_ROWS,), PLAIN, is_weighted=False))
     fastece.Monitor().update(data["y_true"], data["y_prob"])
 
 

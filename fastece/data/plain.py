@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.containers import contiguous
+from fastece.data.containers import SLICE, contiguous
 from fastece.data.doubts import may_contradict
-from fastece.data.samples import NO_HITS, Vectors
+from fastece.data.samples import Vectors
 from fastece.data.scores import (
     MAX_ROWS_KEPT,
     QUICK_TOLERANCE,
@@ -60,8 +60,10 @@ def plain_problems(
         weights = plain_weights(sample_weight, y.size)
         if weights is None:
             return None
-    if chosen.column == p.ndim == 1 and y.size <= MAX_ROWS_KEPT and are_native(y, p):
-        arrays = read_native(y, p)
+    # To convert a few bytes is faster than to look at them by several functions.
+    label = y.astype(np.int64) if y.dtype is UINT8 and y.size <= SLICE else y
+    if chosen.column == p.ndim == 1 and y.size <= MAX_ROWS_KEPT and are_native(label, p):
+        arrays = read_native(label, p)
     elif may_contradict(p, y, from_logits=False):
         return None
     else:
@@ -84,10 +86,8 @@ def read_native(y: NDArray[Any], p: F64) -> Arrays | None:
 
     The result is None if a value is invalid, or if labels may contradict the predictions.
     """
-    hit = y if y.dtype is UINT8 else np.empty(y.size, np.uint8)
-    unread = NO_HITS if y.dtype is UINT8 else hit
-    is_good = kernels.reading.read_hits(p, y, unread)
-    return (p, hit) if is_good else None
+    hit = np.empty(y.size, np.uint8)
+    return (p, hit) if kernels.reading.read_hits(p, y, hit) else None
 
 
 def plain_weights(weights: Any, n: int) -> F64 | None:

@@ -18,8 +18,9 @@ from fastece.data.parameters import check_integer, list_names
 from fastece.data.samples import ALL, Sample, Vectors, effective_rows, pick
 from fastece.kernels.types import F64, I64
 
-# Scores in [0, 1] (n,) float64 with outcomes (n,) uint8; or class vectors (n, K) float64 or
-# float32, of which every class is a problem, with classes (n,) from 0 to K - 1, uint8 or int64.
+# Scores in [0, 1] (n,) float64 with outcomes (n,) uint8; or class vectors (n, K), of which every
+# class is a problem, with classes (n,) int64 from 0 to K - 1. Class vectors are float64 where they
+# are read; the table keeps large matrices of float32 as they are.
 Arrays = tuple[NDArray[Any], NDArray[Any]]
 NO_ROWS = np.empty(0, np.int64)
 # Logits of greater scores may differ in numbers that the scores do not show: float64 has a distance
@@ -442,6 +443,11 @@ class RowTable:
 
     def read(self, rows: Any = ALL) -> Arrays:
         """Return scores and outcomes, or class vectors and classes, of some rows."""
+        prob, label = self.read_kept(rows)
+        return prob.astype(np.float64, copy=False), label
+
+    def read_kept(self, rows: Any = ALL) -> Arrays:
+        """Return what `read` does of some rows, with class vectors as they are kept."""
         prob = self.prob
         label = self.label
         if rows is not ALL:
@@ -454,7 +460,7 @@ class RowTable:
 
     def read_problem(self, k: int, rows: Any = ALL) -> Arrays:
         """Return the scores and outcomes of some rows of the table for problem `k`."""
-        prob, label = self.read(rows)
+        prob, label = self.read_kept(rows)
         if prob.ndim == 1:
             return prob, label
         return prob[:, k].astype(np.float64), (label == k).view(np.uint8)

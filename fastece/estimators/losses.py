@@ -20,6 +20,7 @@ from fastece.data.containers import contiguous
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_real
 from fastece.data.samples import ALL, CopyReadOnlyOnUnpickle, Sample, scale_weights
+from fastece.data.scores import as_scores, float64_parts
 from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, Plan
@@ -235,6 +236,21 @@ def vectors_of(sample: Sample) -> Iterator[tuple[slice, NDArray[Any], NDArray[An
         yield rows, sample.vectors.prob[chosen], sample.vectors.label[chosen]
 
 
+def vector_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], x: F64) -> None:
+    """Fill x (n,) with terms of class vectors (n, K), float64 or float32."""
+    for rows, vectors in float64_parts(prob):
+        kernels.reading.vector_terms(kind, vectors, label[rows], x[rows])
+
+
+def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x: F64) -> None:
+    """Fill x (K', n) with terms of problems from `first` on, float64 or float32."""
+    if prob.dtype == np.float64:
+        kernels.reading.row_terms(kind, prob, label, first, x)
+    else:
+        columns = as_scores(prob[:, first : first + len(x)])
+        kernels.reading.row_terms(kind, columns, label - first, 0, x)
+
+
 class MeanOfTerms(Mean):
     """A mean of a function of one term per row, which a kernel makes.
 
@@ -261,7 +277,7 @@ class MeanOfTerms(Mean):
             kernels.reading.row_terms(self.kind, sample.s, sample.y, 0, x[None])
         else:
             for rows, prob, label in vectors_of(sample):
-                kernels.reading.vector_terms(self.kind, prob, label, x[rows])
+                vector_terms(self.kind, prob, label, x[rows])
         return self.of_terms(x)
 
     def point_values(self, table: RowTable, run: Map = map) -> F64:
@@ -285,15 +301,15 @@ class MeanOfTerms(Mean):
         if problems.vectors is not None:
             prob, label = problems.read_vectors(rows)
             x = np.empty((1, n_rows))
-            kernels.reading.vector_terms(self.kind, prob, label, x[0])
+            vector_terms(self.kind, prob, label, x[0])
             return self.sum_terms(x, weights), total
-        prob, label = problems.read(rows)
+        prob, label = problems.read_kept(rows)
         n_problems = problems.n_problems
         step = max(1, ROWS_OF_SUM // n_rows)
         sums = []
         for first in range(0, n_problems, step):
             x = np.empty((min(step, n_problems - first), n_rows))
-            kernels.reading.row_terms(self.kind, prob, label, first, x)
+            row_terms(self.kind, prob, label, first, x)
             sums.append(self.sum_terms(x, weights))
         return sums[0] if len(sums) == 1 else np.concatenate(sums), total
 

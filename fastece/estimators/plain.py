@@ -52,11 +52,13 @@ def plain_value(y_true: Any, y_prob: Any, estimator: Any, setting: Any = "auto")
     has_known_labels = label.dtype is INT64 or label.dtype is UINT8
     if y_prob.ndim != 1 or score.dtype is not FLOAT64 or not has_known_labels:
         return math.nan
-    if bins is not None:
-        return float(kernels.plain.binary_error(score, label, bins))
     if mass_bins is not None:
-        return float(kernels.plain.equal_mass_error(score, label, mass_bins))
-    return mean_value(score, label, estimator)
+        bins = mass_bins.copy()
+        if not kernels.plain.find_equal_mass(score, bins):
+            return math.nan
+    if bins is None:
+        return mean_value(score, label, estimator)
+    return float(kernels.plain.binary_error(score, label, bins))
 
 
 def mean_value(score: F64, label: NDArray[Any], estimator: MeanOfTerms) -> float:

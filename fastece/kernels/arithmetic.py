@@ -6,7 +6,6 @@ Each gives the same bits on every machine.
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece.kernels.compiling import jit
 from fastece.kernels.types import F64, I64, U64
@@ -42,17 +41,17 @@ def zero(sums: F64) -> None:
 
 
 @jit
-def lane_sum(x: NDArray[Any]) -> Any:
+def lane_sum(x: F64) -> float:
     """Sum up numbers in eight lanes, since a single one waits for every addition.
 
     Up to 128 numbers that are not negative are added in the order in which numpy adds them.
     """
     n_in_lanes = x.size // 8 * 8
-    a = b = c = d = e = f = g = h = x.dtype.type(0)
+    a = b = c = d = e = f = g = h = 0.0
     for i in range(0, n_in_lanes, 8):
         a, b, c, d = a + x[i], b + x[i + 1], c + x[i + 2], d + x[i + 3]
         e, f, g, h = e + x[i + 4], f + x[i + 5], g + x[i + 6], h + x[i + 7]
-    total = ((a + b) + (c + d)) + ((e + f) + (g + h))
+    total: float = ((a + b) + (c + d)) + ((e + f) + (g + h))
     for i in range(n_in_lanes, x.size):
         total += x[i]
     return total
@@ -131,19 +130,19 @@ def exponential(x: F64, work: F64) -> None:
 
 
 @jit
-def exponentials(z: NDArray[Any], top: F64, inverse: float, e: F64, work: F64) -> None:
+def exponentials(z: F64, top: F64, inverse: float, e: F64, work: F64) -> None:
     """Fill `e` (n K,) with ``exp(inverse * (z - top))`` of rows of logits (n, K)."""
     n_classes = z.shape[1]
     for i in range(z.shape[0]):
         row = z[i]
         exponents = e[i * n_classes : (i + 1) * n_classes]
         for k in range(n_classes):
-            exponents[k] = (np.float64(row[k]) - top[i]) * inverse
+            exponents[k] = (row[k] - top[i]) * inverse
     exponential(e, work)
 
 
 @jit
-def sigmoid(z: NDArray[Any], p: F64) -> None:
+def sigmoid(z: F64, p: F64) -> None:
     """Compute ``1 / (1 + exp(-z))`` of logits, without overflow on either side."""
     work = np.empty(BLOCK)
     e_block = np.empty(BLOCK)
@@ -152,7 +151,7 @@ def sigmoid(z: NDArray[Any], p: F64) -> None:
         e = e_block[: part.size]
         score = p[start : start + BLOCK]
         for i in range(part.size):
-            e[i] = -abs(np.float64(part[i]))
+            e[i] = -abs(part[i])
         exponential(e, work)
         for i in range(part.size):
             e[i] = (1.0 if part[i] >= 0.0 else e[i]) / (1.0 + e[i])
@@ -161,7 +160,7 @@ def sigmoid(z: NDArray[Any], p: F64) -> None:
 
 
 @jit
-def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
+def softmax(z: F64, top: F64, p: F64) -> None:
     """Compute the softmax of rows of logits (n, K) whose largest are `top`.
 
     If `p` is (n, K), it is filled for every class; if it is (n, 1), for the largest alone, with 1
@@ -187,9 +186,7 @@ def softmax(z: NDArray[Any], top: F64, p: F64) -> None:
 
 
 @jit
-def temperature_sums(
-    z: NDArray[Any], top: F64, label: I64, weight: F64, inverse: float, sums: F64
-) -> None:
+def temperature_sums(z: F64, top: F64, label: I64, weight: F64, inverse: float, sums: F64) -> None:
     """Add log loss and derivatives of ``softmax(inverse * z)`` to `sums`.
 
     Rows of logits (n, K) have the largest `top`. Derivatives are by ``log(inverse)``, and all is
@@ -213,7 +210,7 @@ def temperature_sums(
             e = e_rows[i * n_classes : (i + 1) * n_classes]
             total = lane_sum(e)
             for k in range(n_classes):
-                d[k] = (np.float64(row[k]) - largest) * inverse
+                d[k] = (row[k] - largest) * inverse
                 e[k] *= d[k]
             mean = lane_sum(e) / total
             for k in range(n_classes):

@@ -8,7 +8,7 @@ batches change no bit::
     rows between   1 1  ...   2  2   (a 32nd part)        160       160
 
 Between two looks, rows wait in the sums of their cells. `follow_rows` is the loop over the rows;
-`settle` turns the sums of a problem into the money of its bets.
+`look` turns the sums into the money of the bets.
 """
 
 import math
@@ -148,32 +148,21 @@ def money_left(n: float, forget: float) -> float:
 
 
 @jit
-def cell_of(s: float, wagers: Wagers) -> int:
-    """Find the cell of a score: the number of edges that are at most the score.
+def cell_of(s: float, edges: F64, lowest_cell: I64) -> int:
+    """Find the cell of a score, of `Wagers`: the number of edges that are at most the score.
 
     Most pieces of [0, 1] have at most one edge: 1 ns in place of 24 for bisection alone.
     """
     piece = int(s * N_PIECES)
-    low: int = wagers.lowest_cell[piece]
-    high = wagers.lowest_cell[piece + 1]
+    low: int = lowest_cell[piece]
+    high = lowest_cell[piece + 1]
     while low < high:
         middle = (low + high) >> 1
-        if wagers.edges[middle] <= s:
+        if edges[middle] <= s:
             low = middle + 1
         else:
             high = middle
     return low
-
-
-@jit
-def add_rows(problem: int, scores: F64, outcomes: U8, wagers: Wagers, bets: Bets) -> None:
-    """Add rows to the sums of their cells."""
-    for i in range(scores.size):
-        s = scores[i]
-        cell = cell_of(s, wagers)
-        bets.waiting_rows[problem, cell] += 1
-        bets.waiting_hits[problem, cell] += outcomes[i]
-        bets.waiting_distance[problem, cell] += s - wagers.middles[cell]
 
 
 @jit
@@ -191,44 +180,6 @@ def find_impossible(scores: F64, outcomes: U8) -> int:
 
 
 @jit
-def refute(since: int, bets: Bets) -> None:
-    """Make the e-value infinite for good, from the first row after so many."""
-    if bets.numbers[IS_IMPOSSIBLE] == 0 or since < bets.numbers[SINCE]:
-        bets.numbers[IS_IMPOSSIBLE] = 1
-        bets.numbers[BEST] = NO_BET
-        bets.numbers[SINCE] = since
-        bets.values[LOG_E_VALUE] = math.inf
-        bets.values[MAX_LOG_E_VALUE] = math.inf
-
-
-@jit
-def log_gains(problem: int, wagers: Wagers, bets: Bets, gain: F64) -> None:
-    """Compute the log likelihood ratio (J,) of waiting rows, and empty their cells."""
-    for j in range(gain.size):
-        gain[j] = 0.0
-    for cell in range(wagers.middles.size):
-        n = bets.waiting_rows[problem, cell]
-        if n == 0:
-            continue
-        rows = float(n)
-        hits = float(bets.waiting_hits[problem, cell])
-        distance = bets.waiting_distance[problem, cell]
-        for j in range(wagers.n_everywhere):
-            per_row = wagers.gains[cell, 0, j]
-            per_hit = wagers.gains[cell, 1, j]
-            per_distance = wagers.gains[cell, 2, j]
-            gain[j] += hits * per_hit + rows * per_row + distance * per_distance
-        for j in range(wagers.first[cell], wagers.last[cell]):
-            per_row = wagers.gains[cell, 0, j]
-            per_hit = wagers.gains[cell, 1, j]
-            per_distance = wagers.gains[cell, 2, j]
-            gain[j] += hits * per_hit + rows * per_row + distance * per_distance
-        bets.waiting_rows[problem, cell] = 0
-        bets.waiting_hits[problem, cell] = 0
-        bets.waiting_distance[problem, cell] = 0.0
-
-
-@jit
 def raise_scale(bets: Bets, log_factor: float) -> None:
     """Divide all money by a factor, which goes to the common scale."""
     factor = math.exp(-log_factor)
@@ -240,37 +191,75 @@ def raise_scale(bets: Bets, log_factor: float) -> None:
 
 
 @jit
-def settle(problem: int, wagers: Wagers, bets: Bets, gain: F64) -> None:
-    """Pay the bets of a problem for the waiting rows, and begin new ones."""
-    log_gains(problem, wagers, bets, gain)
-    largest = -math.inf
-    for j in range(gain.size):
-        largest = max(largest, gain[j])
-    if largest > MAX_LOG_GAIN:
-        raise_scale(bets, largest)
-    scale = math.exp(-bets.values[LOG_SCALE])
-    left = bets.share[problem] * money_left(bets.numbers[N_ROWS], wagers.forget)
-    left_before = bets.share[problem] * money_left(bets.numbers[N_AT_LOOK], wagers.forget)
-    new_money = left_before - left
-    money = bets.money[problem]
-    log_ratio = bets.log_ratio[problem]
-    total = 0.0
-    for j in range(gain.size):
-        if log_ratio[j] <= 0.0:
-            log_ratio[j] = 0.0
-            bets.first_row[problem, j] = bets.numbers[N_AT_LOOK]
-        log_ratio[j] += gain[j]
-        money[j] = money[j] * math.exp(gain[j]) + new_money * wagers.money[j] * scale
-        total += money[j]
-    bets.total[problem] = total + left * scale
-    log_total = math.log(bets.total[problem])
-    if log_total > MAX_LOG_MONEY:
-        raise_scale(bets, log_total)
+def look(wagers: Wagers, bets: Bets, gain: F64) -> None:
+    """Pay the bets of all problems for the waiting rows, begin new ones, and find the e-value.
 
+    `gain` (J,) is work space.
+    """
+    numbers = bets.numbers
+    values = bets.values
+    for problem in range(bets.share.size):
+        # The log likelihood ratio of the waiting rows; their cells are emptied.
+        waiting_rows = bets.waiting_rows[problem]
+        waiting_hits = bets.waiting_hits[problem]
+        waiting_distance = bets.waiting_distance[problem]
+        for j in range(gain.size):
+            gain[j] = 0.0
+        for cell in range(wagers.middles.size):
+            if waiting_rows[cell] == 0:
+                continue
+            rows = float(waiting_rows[cell])
+            hits = float(waiting_hits[cell])
+            distance = waiting_distance[cell]
+            gains = wagers.gains[cell]  # for a row, a hit, and a unit of distance
+            for j in range(wagers.n_everywhere):
+                gain[j] += hits * gains[1, j] + rows * gains[0, j] + distance * gains[2, j]
+            for j in range(wagers.first[cell], wagers.last[cell]):
+                gain[j] += hits * gains[1, j] + rows * gains[0, j] + distance * gains[2, j]
+            waiting_rows[cell] = 0
+            waiting_hits[cell] = 0
+            waiting_distance[cell] = 0.0
 
-@jit
-def find_best_bet(wagers: Wagers, bets: Bets) -> None:
-    """Find the bet with the largest gain for its money, and its beginning."""
+        # Gains that are too large for floats go to the common scale first.
+        largest = -math.inf
+        for j in range(gain.size):
+            largest = max(largest, gain[j])
+        if largest > MAX_LOG_GAIN:
+            raise_scale(bets, largest)
+
+        # Bets are paid, and the money that falls due is bet.
+        scale = math.exp(-values[LOG_SCALE])
+        left = bets.share[problem] * money_left(float(numbers[N_ROWS]), wagers.forget)
+        left_before = bets.share[problem] * money_left(float(numbers[N_AT_LOOK]), wagers.forget)
+        new_money = left_before - left
+        money = bets.money[problem]
+        log_ratio = bets.log_ratio[problem]
+        total = 0.0
+        for j in range(gain.size):
+            if log_ratio[j] <= 0.0:
+                log_ratio[j] = 0.0
+                bets.first_row[problem, j] = numbers[N_AT_LOOK]
+            log_ratio[j] += gain[j]
+            money[j] = money[j] * math.exp(gain[j]) + new_money * wagers.money[j] * scale
+            total += money[j]
+        bets.total[problem] = total + left * scale
+        log_total = math.log(bets.total[problem])
+        if log_total > MAX_LOG_MONEY:
+            raise_scale(bets, log_total)
+
+    # The e-value is the money of all problems.
+    all_money = 0.0
+    for problem in range(bets.total.size):
+        all_money += bets.total[problem]
+    numbers[N_AT_LOOK] = numbers[N_ROWS]
+    if numbers[IS_IMPOSSIBLE] == 1:
+        return
+    values[LOG_E_VALUE] = values[LOG_SCALE] + math.log(all_money)
+    if values[LOG_E_VALUE] <= values[MAX_LOG_E_VALUE]:
+        return
+
+    # It is larger than ever: the bet with the largest gain for its money tells since when.
+    values[MAX_LOG_E_VALUE] = values[LOG_E_VALUE]
     highest = -math.inf
     for problem in range(bets.share.size):
         log_share = math.log(bets.share[problem])
@@ -278,25 +267,8 @@ def find_best_bet(wagers: Wagers, bets: Bets) -> None:
             height = log_share + wagers.log_money[j] + bets.log_ratio[problem, j]
             if height > highest:
                 highest = height
-                bets.numbers[BEST] = problem * wagers.money.size + j
-                bets.numbers[SINCE] = bets.first_row[problem, j]
-
-
-@jit
-def look(wagers: Wagers, bets: Bets, gain: F64) -> None:
-    """Settle the bets of all problems, and compute the e-value."""
-    for problem in range(bets.share.size):
-        settle(problem, wagers, bets, gain)
-    money = 0.0
-    for problem in range(bets.total.size):
-        money += bets.total[problem]
-    bets.numbers[N_AT_LOOK] = bets.numbers[N_ROWS]
-    if bets.numbers[IS_IMPOSSIBLE] == 1:
-        return
-    bets.values[LOG_E_VALUE] = bets.values[LOG_SCALE] + math.log(money)
-    if bets.values[LOG_E_VALUE] > bets.values[MAX_LOG_E_VALUE]:
-        bets.values[MAX_LOG_E_VALUE] = bets.values[LOG_E_VALUE]
-        find_best_bet(wagers, bets)
+                numbers[BEST] = problem * wagers.money.size + j
+                numbers[SINCE] = bets.first_row[problem, j]
 
 
 @jit
@@ -320,35 +292,48 @@ def follow_rows(scores: F64, outcomes: U8, wager_fields: Any, bet_fields: Any, l
     """
     wagers = Wagers(*wager_fields)
     bets = Bets(*bet_fields)
+    numbers = bets.numbers
+    values = bets.values
     n_problems, n = scores.shape
     gain = np.empty(wagers.money.size)
     n_looks = 0
     begin = 0
     while begin < n:
-        waiting = bets.numbers[N_ROWS] - bets.numbers[N_AT_LOOK]
-        n_missing = rows_between_looks(bets.numbers[N_AT_LOOK]) - waiting
+        waiting = numbers[N_ROWS] - numbers[N_AT_LOOK]
+        n_missing = rows_between_looks(numbers[N_AT_LOOK]) - waiting
         end = min(begin + n_missing, n)
         for q in range(n_problems):
             s = scores[q, begin:end]
             y = outcomes[q, begin:end]
-            add_rows(q, s, y, wagers, bets)
+            # Rows wait in the sums of their cells.
+            for i in range(s.size):
+                cell = cell_of(s[i], wagers.edges, wagers.lowest_cell)
+                bets.waiting_rows[q, cell] += 1
+                bets.waiting_hits[q, cell] += y[i]
+                bets.waiting_distance[q, cell] += s[i] - wagers.middles[cell]
+            # An outcome that had the probability 0 makes the e-value infinite for good.
             impossible = find_impossible(s, y)
-            if impossible >= 0:
-                refute(bets.numbers[N_ROWS] + impossible, bets)
+            since = numbers[N_ROWS] + impossible
+            if impossible >= 0 and (numbers[IS_IMPOSSIBLE] == 0 or since < numbers[SINCE]):
+                numbers[IS_IMPOSSIBLE] = 1
+                numbers[BEST] = NO_BET
+                numbers[SINCE] = since
+                values[LOG_E_VALUE] = math.inf
+                values[MAX_LOG_E_VALUE] = math.inf
         hits = 0
-        sum_of_scores = bets.values[SCORES]
+        sum_of_scores = values[SCORES]
         for i in range(begin, end):
             sum_of_scores += scores[0, i]
             hits += outcomes[0, i]
-        bets.values[SCORES] = sum_of_scores
-        bets.values[HITS] += hits
-        bets.numbers[N_ROWS] += end - begin
+        values[SCORES] = sum_of_scores
+        values[HITS] += hits
+        numbers[N_ROWS] += end - begin
         if end - begin == n_missing:
             look(wagers, bets, gain)
-            looks[n_looks, LOOK_ROWS] = bets.numbers[N_ROWS]
-            looks[n_looks, LOOK_LOG_E_VALUE] = bets.values[LOG_E_VALUE]
-            looks[n_looks, LOOK_HITS] = bets.values[HITS]
-            looks[n_looks, LOOK_SCORES] = bets.values[SCORES]
+            looks[n_looks, LOOK_ROWS] = numbers[N_ROWS]
+            looks[n_looks, LOOK_LOG_E_VALUE] = values[LOG_E_VALUE]
+            looks[n_looks, LOOK_HITS] = values[HITS]
+            looks[n_looks, LOOK_SCORES] = values[SCORES]
             n_looks += 1
         begin = end
     return n_looks

@@ -116,15 +116,6 @@ def search_knots(s: F64, knots: F64, right: bool, passed: I32) -> None:
 
 
 @jit
-def hard_bins(s: F64, grid: Grid, cell: I32) -> None:
-    """Find the bin of each score in a grid of hard bins, evenly spaced or not."""
-    if grid.even:
-        uniform_bins(s, grid.low, grid.high, grid.n_bins, grid.right, cell)
-    else:
-        search_knots(s, grid.knots, grid.right, cell)
-
-
-@jit
 def even_cells(s: F64, grid: Grid, lower: I32) -> None:
     """Find the lower of the two evenly spaced centres around each score.
 

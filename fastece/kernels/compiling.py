@@ -18,7 +18,7 @@ from typing import Any, TypeVar
 
 import numba
 
-from fastece.kernels import archive, cache
+from fastece.kernels.cache import KernelCache
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -29,32 +29,18 @@ KERNELS: list[Any] = []
 def jit(function: F) -> F:
     """Compile a function for each set of types, at the first call that has them.
 
-    Code that the cache or the archive has is read from there. With ``NUMBA_DISABLE_JIT`` the
-    function is returned as it is.
+    Code that is kept on disk is read from there. With ``NUMBA_DISABLE_JIT`` the function is
+    returned as it is.
     """
     options: dict[str, Any] = {"nogil": True, "forceinline": True, "no_cfunc_wrapper": True}
     compiled: Any = numba.njit(error_model="numpy", **options)(function)
     if compiled is function:
         return function
     KERNELS.append(compiled)
-    if not cache.IS_TESTED:
-        cache.warn_of_failures()
-        return compiled  # type: ignore[no-any-return]
-    compiled._cache = cache.KernelCache(compiled, None)
-    if is_hashed(function):
-        compiled._cache = cache.KernelCache(compiled, cache.CACHE_DIRECTORY, archive.ARCHIVE)
+    if function.__module__.startswith(f"{__package__}."):  # whose sources name the cache
+        compiled._cache = KernelCache(compiled)
     compiled.compile = without_interrupts()(without_collector()(compiled.compile))
     return compiled  # type: ignore[no-any-return]
-
-
-def is_hashed(function: Callable[..., Any]) -> bool:
-    """Return whether the key of the cache stands for the code of a function.
-
-    The variables of a closure are in no hash. Modules are imported when they are first needed, or
-    again after an edit: code from other sources than those that named the folder does not belong
-    there.
-    """
-    return function.__closure__ is None and cache.source_times() == cache.SOURCES
 
 
 @contextmanager

@@ -13,7 +13,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.kernels import CHUNK_SCORES, REPLICATES
-from fastece.kernels.binning import Grid, hard_bins
+from fastece.kernels.arithmetic import zero
+from fastece.kernels.binning import search_knots, uniform_bins
 from fastece.kernels.compiling import jit
 from fastece.kernels.moments import LANES, even_shares, move_into_range, open_ends, scatter
 from fastece.kernels.quantiles import quantile_edges
@@ -35,67 +36,44 @@ ROWS = 512
 
 
 @jit
-def unpack_bins(bins: F64) -> Grid:
-    """Make the grid of hard bins that are given as one array.
+def find_bins(score: F64, bins: F64, cell: I32) -> None:
+    """Find the bin of each score in hard bins that are given as one array.
 
     It has low, high, n_bins, even and right of a `Grid`, and then the knots. Each argument of a
     kernel of its own would take some 0.03 us.
     """
-    n_bins = int(bins[2])
-    even = bins[3] != 0.0
     right = bins[4] != 0.0
-    return Grid(bins[0], bins[1], n_bins, even, bins[5:], right, convex=False)
+    if bins[3] != 0.0:
+        uniform_bins(score, bins[0], bins[1], int(bins[2]), right, cell)
+    else:
+        search_knots(score, bins[5:], right, cell)
 
 
 @jit
-def add_gaps(
-    score: F64, label: NDArray[Any], grid: Grid, work: F64, cell_block: I32, sums: F64
-) -> bool:  # fmt: skip
-    """Add up the gaps of a block of rows in hard bins; False if a row is not valid.
+def find_equal_mass(score: F64, bins: F64) -> bool:
+    """Fill in the knots of bins of equal mass; False if a score is not valid.
 
     Parameters
     ----------
-    score, label : (n,) float64 and int64 or uint8 arrays
-        At most `ROWS` rows.
-    grid : Grid
-    work, cell_block : (ROWS,) float64 and int32 arrays
-        Work space.
-    sums : (B LANES,) float64 array
-        Added to, unless a row is not valid.
+    score : (n,) float64 array
+        At least one score.
+    bins : float64 array
+        As for `find_bins`; the knots are overwritten.
     """
-    gap = work[: score.size]
-    cell = cell_block[: score.size]
     outside = np.int64(0)
-    bits = np.int64(0)
     for i in range(score.size):
         outside |= is_outside(score[i])
-        bits |= np.int64(label[i])
-        gap[i] = np.float64(label[i]) - score[i]
-    if (outside != 0) | (bits < 0) | (bits > 1):
-        return False  # the cell of a nan is nowhere
-    hard_bins(score, grid, cell)
-    scatter(cell, gap, LANES, sums)
+    if outside != 0:
+        return False  # the part of a nan is nowhere
+    low = bins[0]
+    high = bins[1]
+    n_bins = int(bins[2])
+    right = bins[4] != 0.0
+    u, w = deciding_rows(score, np.empty(0), even_shares(n_bins), -np.inf)
+    move_into_range(u, low, high)
+    quantile_edges(u, w, low, high, right, np.empty(n_bins + 1), bins[5:])
+    open_ends(bins[5:], low, high, right)
     return True
-
-
-@jit
-def add_lanes(sums: F64, gaps: F64) -> None:
-    """Add the lanes of each bin up, and the total to its gap; the lanes are set to 0."""
-    for b in range(gaps.size):
-        total = 0.0
-        for lane in range(LANES):
-            total += sums[b * LANES + lane]
-            sums[b * LANES + lane] = 0.0
-        gaps[b] += total
-
-
-@jit
-def mean_size(gaps: F64, n: int) -> float:
-    """Return the sum of the sizes of the gaps of bins, as a part of `n` rows."""
-    total = 0.0
-    for b in range(gaps.size):
-        total += abs(gaps[b])
-    return total / n
 
 
 @jit
@@ -107,76 +85,49 @@ def binary_error(score: F64, label: NDArray[Any], bins: F64) -> float:
     score, label : (n,) float64 and int64 or uint8 arrays
         At least one row.
     bins : float64 array
-        As for `unpack_bins`.
-    """
-    grid = unpack_bins(bins)
-    work = np.empty(ROWS)
-    cell_block = np.empty(ROWS, np.int32)
-    sums = np.zeros(grid.n_bins * LANES)
-    gaps = np.empty(grid.n_bins)
-    return error_of_rows(score, label, grid, work, cell_block, sums, gaps)
-
-
-@jit
-def are_valid(score: F64, label: NDArray[Any]) -> bool:
-    """Return whether scores (n,) are in [0, 1], and labels (n,) are 0 or 1."""
-    outside = np.int64(0)
-    bits = np.int64(0)
-    for i in range(score.size):
-        outside |= is_outside(score[i])
-        bits |= np.int64(label[i])
-    return bool((outside == 0) & (bits >= 0) & (bits <= 1))
-
-
-@jit
-def equal_mass_error(score: F64, label: NDArray[Any], bins: F64) -> float:
-    """Compute ``sum_b |D_b| / n`` in bins of equal mass; nan for a closer look.
-
-    Parameters
-    ----------
-    score, label : (n,) float64 and int64 or uint8 arrays
-        At least one row.
-    bins : float64 array
-        As for `unpack_bins`, with knots of any value: they are found here.
-    """
-    if not are_valid(score, label):
-        return np.nan  # the part of a nan is nowhere
-    grid = unpack_bins(bins.copy())
-    edges = np.empty(grid.n_bins + 1)
-    u, w = deciding_rows(score, np.empty(0), even_shares(grid.n_bins), -np.inf)
-    move_into_range(u, grid.low, grid.high)
-    quantile_edges(u, w, grid.low, grid.high, grid.right, edges, grid.knots)
-    open_ends(grid.knots, grid.low, grid.high, grid.right)
-    work = np.empty(ROWS)
-    cell_block = np.empty(ROWS, np.int32)
-    sums = np.zeros(grid.n_bins * LANES)
-    return error_of_rows(score, label, grid, work, cell_block, sums, edges[1:])
-
-
-@jit
-def error_of_rows(
-    score: F64, label: NDArray[Any], grid: Grid, work: F64, cell_block: I32, sums: F64, gaps: F64
-) -> float:
-    """Compute `binary_error` in work space.
-
-    `work`, `cell_block` and `sums` are as for `add_gaps`; `sums` are 0, and so afterwards, and
-    `gaps` (n_bins,) are overwritten.
+        As for `find_bins`.
     """
     step, deviations = rows_compared(score.size)
     if is_worse_than_complement(score, label, 0.5, step, deviations):
         return np.nan
-    gaps[:] = 0.0
+    n_bins = int(bins[2])
+    # One piece of memory, as a group of few rows has no time for four.
+    work = np.empty(2 * ROWS + n_bins * (LANES + 1))
+    gap_block = work[:ROWS]
+    cell_block = work[ROWS : 2 * ROWS].view(np.int32)
+    sums = work[2 * ROWS : 2 * ROWS + n_bins * LANES]
+    gaps = work[2 * ROWS + n_bins * LANES :]
+    zero(work[2 * ROWS :])
     for first in range(0, score.size, CHUNK_SCORES):
         scores = score[first : first + CHUNK_SCORES]
         labels = label[first : first + CHUNK_SCORES]
         for start in range(0, scores.size, ROWS):
             s = scores[start : start + ROWS]
             y = labels[start : start + ROWS]
-            if not add_gaps(s, y, grid, work, cell_block, sums):
-                sums[:] = 0.0
+            gap = gap_block[: s.size]
+            cell = cell_block[: s.size]
+            # Rows are checked before they are binned: the cell of a nan is nowhere.
+            outside = np.int64(0)
+            bits = np.int64(0)
+            for i in range(s.size):
+                outside |= is_outside(s[i])
+                bits |= np.int64(y[i])
+                gap[i] = np.float64(y[i]) - s[i]
+            if (outside != 0) | (bits < 0) | (bits > 1):
                 return np.nan
-        add_lanes(sums, gaps)
-    return mean_size(gaps, score.size)
+            find_bins(s, bins, cell)
+            scatter(cell, gap, LANES, sums)
+        # The lanes of each bin are added up, and begin anew with the next chunk.
+        for b in range(gaps.size):
+            total = 0.0
+            for lane in range(LANES):
+                total += sums[b * LANES + lane]
+                sums[b * LANES + lane] = 0.0
+            gaps[b] += total
+    error = 0.0
+    for b in range(gaps.size):
+        error += abs(gaps[b])
+    return error / score.size
 
 
 @jit
@@ -210,18 +161,13 @@ def errors_of_groups(score: F64, label: U8, offsets: I64, bins: F64, out: F64) -
     offsets : (G + 1,) int64 array
         Where the rows of each group begin.
     bins : float64 array
-        As for `unpack_bins`.
+        As for `find_bins`.
     out : (G,) float64 array
         Overwritten.
     """
-    grid = unpack_bins(bins)
-    work = np.empty(ROWS)
-    cell_block = np.empty(ROWS, np.int32)
-    sums = np.zeros(grid.n_bins * LANES)
-    gaps = np.empty(grid.n_bins)
     for g in range(out.size):
         rows = slice(offsets[g], offsets[g + 1])
-        out[g] = error_of_rows(score[rows], label[rows], grid, work, cell_block, sums, gaps)
+        out[g] = binary_error(score[rows], label[rows], bins)
 
 
 @jit
@@ -235,30 +181,44 @@ def top_label_error(prob: NDArray[Any], label: I64, tolerance: float, bins: F64)
     tolerance : float
         How far the sum of a row may be from 1.
     bins : float64 array
-        As for `unpack_bins`.
+        As for `find_bins`.
     """
     step, deviations = rows_compared(label.size)
     if is_worse_than_guess(prob, label, step, deviations):
         return np.nan
-    grid = unpack_bins(bins)
-    score = np.empty(ROWS)
-    hit = np.empty(ROWS, np.uint8)
-    work = np.empty(ROWS)
+    n_bins = int(bins[2])
+    score_block = np.empty(ROWS)
+    hit_block = np.empty(ROWS, np.uint8)
+    gap_block = np.empty(ROWS)
     cell_block = np.empty(ROWS, np.int32)
-    sums = np.zeros(grid.n_bins * LANES)
-    gaps = np.zeros(grid.n_bins)
+    sums = np.zeros(n_bins * LANES)
+    gaps = np.zeros(n_bins)
     for first in range(0, label.size, CHUNK_SCORES):
         probs = prob[first : first + CHUNK_SCORES]
         labels = label[first : first + CHUNK_SCORES]
         for start in range(0, labels.size, ROWS):
-            rows = labels[start : start + ROWS]
-            s = score[: rows.size]
-            y = hit[: rows.size]
-            if not read_top_label(probs[start : start + ROWS], rows, False, tolerance, s, y):
+            vectors = probs[start : start + ROWS]
+            classes = labels[start : start + ROWS]
+            s = score_block[: classes.size]
+            hit = hit_block[: classes.size]
+            gap = gap_block[: classes.size]
+            cell = cell_block[: classes.size]
+            if not read_top_label(vectors, classes, 0.0, 1.0, tolerance, s, hit):
                 return np.nan
-            add_gaps(s, y, grid, work, cell_block, sums)
-        add_lanes(sums, gaps)
-    return mean_size(gaps, label.size)
+            for i in range(s.size):
+                gap[i] = np.float64(hit[i]) - s[i]
+            find_bins(s, bins, cell)
+            scatter(cell, gap, LANES, sums)
+        for b in range(gaps.size):
+            total = 0.0
+            for lane in range(LANES):
+                total += sums[b * LANES + lane]
+                sums[b * LANES + lane] = 0.0
+            gaps[b] += total
+    error = 0.0
+    for b in range(gaps.size):
+        error += abs(gaps[b])
+    return error / label.size
 
 
 # --- replicates of many groups ----------------------------------------------------------------
@@ -288,7 +248,7 @@ def replicates_of_groups(
     out : (G, R) float64 array
         Overwritten.
     """
-    grid = unpack_bins(bins)
+    n_bins = int(bins[2])
     most_rows = 0
     for g in range(keys.size):
         most_rows = max(most_rows, offsets[g + 1] - offsets[g])
@@ -296,29 +256,31 @@ def replicates_of_groups(
     orders = np.empty(most_rows, np.int32)
     starts = np.empty(most_rows + 1, np.int32)
     runs = np.empty(most_rows, np.int32)
-    terms = np.empty((1, most_rows))
+    terms = np.empty(most_rows)
     counts = np.empty(most_rows * REPLICATES, np.uint8)
-    sums = np.empty((1, grid.n_bins, REPLICATES))
+    sums = np.empty((1, n_bins, REPLICATES))
+    no_step: Any = np.int64(0)  # with a plain 0, numba would compile `tile_sums` a second time
     for g in range(keys.size):
         rows = slice(offsets[g], offsets[g + 1])
         s = score[rows]
         y = label[rows]
         cell = cells[: s.size]
         order = orders[: s.size]
-        hard_bins(s, grid, cell)
-        n_runs = arrange_tiles(cell, grid.n_bins, tile, order, starts, runs)
-        term = terms[:, : s.size]
+        find_bins(s, bins, cell)
+        n_runs = arrange_tiles(cell, n_bins, tile, order, starts, runs)
+        term = terms[: s.size]
         for i in range(s.size):
             row = np.uint64(order[i])
-            term[0, i] = np.float64(y[row]) - s[row]
+            term[i] = np.float64(y[row]) - s[row]
+        lines = term.reshape(1, s.size)
         drawn = counts[: s.size * REPLICATES].reshape(1, s.size, REPLICATES)
         law = laws[law_of_group[g]]
         tail = tails[law_of_group[g]]
         for first in range(0, out.shape[1], REPLICATES):
             multiplicities(keys[g], first // REPLICATES, s.size, law, tail, drawn)
-            tile_sums(term, order, starts[: n_runs + 1], runs[:n_runs], 0, drawn, sums)
+            tile_sums(lines, order, starts[: n_runs + 1], runs[:n_runs], no_step, drawn, sums)
             for r in range(min(REPLICATES, out.shape[1] - first)):
                 total = 0.0
-                for b in range(grid.n_bins):
+                for b in range(n_bins):
                     total += abs(sums[0, b, r])
                 out[g, first + r] = total / s.size

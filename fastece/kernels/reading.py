@@ -20,8 +20,6 @@ from fastece.kernels.types import F64, I64, U8
 LANES = 32
 LONG = 3 * LANES
 
-LARGEST = np.finfo(np.float64).max
-
 
 @jit
 def is_outside(x: float) -> np.int64:
@@ -30,7 +28,7 @@ def is_outside(x: float) -> np.int64:
 
 
 @jit
-def are_scores(score: NDArray[Any]) -> bool:
+def are_scores(score: F64) -> bool:
     """Return whether every number is in [0, 1], as nan is not (0.25 ns each)."""
     outside = np.int64(0)
     for i in range(score.size):
@@ -40,35 +38,17 @@ def are_scores(score: NDArray[Any]) -> bool:
 
 
 @jit
-def are_hits(label: NDArray[Any]) -> bool:
-    """Return whether every label, int64 or uint8, is 0 or 1."""
-    bits = np.int64(0)
-    for i in range(label.size):
-        bits |= np.int64(label[i])
-    return bool((bits >= 0) & (bits <= 1))
+def read_binary(score: F64, label: I64, hit: U8) -> bool:
+    """Fill `hit` (n,) with labels; False if a label or a score is not valid.
 
-
-@jit
-def read_binary(score: F64, label: NDArray[Any], hit: U8) -> bool:
-    """Fill `hit` with labels; False if a label or a score is not valid.
-
-    Labels have to be 0 or 1, and scores in [0, 1].
-
-    Parameters
-    ----------
-    score : (n,) float64 array
-    label : (n,) int64 or uint8 array
-    hit : (n,) or (0,) uint8 array
-        Overwritten; empty for labels that are only checked.
+    Labels (n,) have to be 0 or 1, and scores (n,) in [0, 1].
     """
-    if hit.size == 0:
-        return are_scores(score) & are_hits(label)
     outside = np.int64(0)
     bits = np.int64(0)
     for i in range(label.size):
         x = score[i]
         outside |= is_outside(x)
-        bits |= np.int64(label[i])
+        bits |= label[i]
         hit[i] = np.uint8(label[i])
     return bool((outside == 0) & (bits >= 0) & (bits <= 1))
 
@@ -111,14 +91,8 @@ def is_worse_than_complement(
 
 
 @jit
-def read_hits(score: F64, label: NDArray[Any], hit: U8) -> bool:
-    """Fill `hit` with labels; False if they may contradict scores, or are not valid.
-
-    Parameters
-    ----------
-    score, label, hit
-        As in `read_binary`.
-    """
+def read_hits(score: F64, label: I64, hit: U8) -> bool:
+    """Do as `read_binary`; also False if labels may contradict the scores."""
     step, deviations = rows_compared(score.size)
     if is_worse_than_complement(score, label, 0.5, step, deviations):
         return False
@@ -203,7 +177,7 @@ def extremes(x: F64) -> tuple[float, float]:
 
 
 @jit
-def are_classes(prob: NDArray[Any], label: I64, tolerance: float) -> bool:
+def are_classes(prob: F64, label: I64, tolerance: float) -> bool:
     """Return whether rows (n, K) are in [0, 1] and sum to 1, and labels are classes."""
     n, n_classes = prob.shape
     rows = max(1, BLOCK // n_classes)
@@ -252,20 +226,26 @@ def long_row(row: NDArray[Any], lanes: NDArray[Any]) -> tuple[Any, Any, Any]:
 
 @jit
 def read_top_label(
-    prob: NDArray[Any], label: I64, logits: bool, tolerance: float, score: F64, hit: U8,
-    distance: F64 | None = None,
+    prob: NDArray[Any], label: I64, least: float, most: float, tolerance: float, score: F64,
+    hit: U8, distance: F64 | None = None,
 ) -> bool:  # fmt: skip
     """Read scores and hits of top labels from rows (n, K); False if one is bad.
 
-    `score` is filled with the largest entry of each row, and `hit` with whether the label is its
-    column, the first if there are more.
-
-    Returned is False if an entry is not in [0, 1], a row does not sum to 1 within the tolerance, or
-    a label is not from 0 to K - 1. Of `logits`, entries are to be less than infinite, and a row not
-    all -inf.
-
-    `distance` is filled with the squared distance of each row from its one-hot class: in the same
-    pass, a third of the time of another one.
+    Parameters
+    ----------
+    prob, label : (n, K) float64 or float32 and (n,) int64 arrays
+        Classes are from 0 to K - 1.
+    least, most : float
+        Bounds of the entries: 0 and 1; of logits -inf and the largest float, and a row may not be
+        all -inf. As numbers, and not as a flag, they need no second compilation.
+    tolerance : float
+        How far the sum of a row may be from 1.
+    score, hit : (n,) float64 and uint8 arrays
+        Overwritten with the largest entry of each row, and with whether the label is its column,
+        the first if there are more.
+    distance : (n,) float64 array or None
+        Overwritten with the squared distance of each row from its one-hot class: in the same pass,
+        a third of the time of another one.
     """
     lanes = np.empty((3, LANES), prob.dtype)
     n_classes = prob.shape[1]
@@ -298,10 +278,7 @@ def read_top_label(
                 squares[k] = np.float64(prob[i, k]) * np.float64(prob[i, k])
             square = lane_sum(squares)
         # a nan is in no comparison, but in the sum
-        if logits:
-            good &= (top >= -LARGEST) & (top <= LARGEST) & (total == total)
-        else:
-            good &= (low >= 0) & (top <= 1) & (abs(total - 1) <= tolerance)
+        good &= (low >= least) & (top <= most) & (top > -np.inf) & (abs(total - 1) <= tolerance)
         good &= is_class
         score[i] = top
         hit[i] = is_hit
@@ -311,9 +288,7 @@ def read_top_label(
 
 
 @jit
-def read_problem(
-    prob: NDArray[Any], label: NDArray[Any], k: int, score: F64, hit: U8
-) -> tuple[F64, U8]:
+def read_problem(prob: F64, label: NDArray[Any], k: int, score: F64, hit: U8) -> tuple[F64, U8]:
     """Return the scores and outcomes of one problem.
 
     Parameters
@@ -330,7 +305,7 @@ def read_problem(
     if prob.ndim == 1:
         return prob, label
     for i in range(label.size):
-        score[i] = np.float64(prob[i, k])
+        score[i] = prob[i, k]
         hit[i] = label[i] == k
     return score, hit
 
@@ -345,7 +320,7 @@ def term(kind: int, s: float, y: bool) -> float:
 
 
 @jit
-def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x: F64) -> None:
+def row_terms(kind: int, prob: F64, label: NDArray[Any], first: int, x: F64) -> None:
     """Compute a `term` of each row of some problems.
 
     Parameters
@@ -366,25 +341,25 @@ def row_terms(kind: int, prob: NDArray[Any], label: NDArray[Any], first: int, x:
                 line[i] = term(kind, prob[i], label[i] == 1)
         else:
             for i in range(line.size):
-                line[i] = term(kind, np.float64(prob[i, first + k]), label[i] == first + k)
+                line[i] = term(kind, prob[i, first + k], label[i] == first + k)
 
 
 @jit
-def vector_terms(kind: int, prob: NDArray[Any], label: I64, x: F64) -> None:
+def vector_terms(kind: int, prob: F64, label: I64, x: F64) -> None:
     """Compute squared distances of vectors from classes, or chances of the classes.
 
     Parameters
     ----------
     kind : int
         `DISTANCE`, which is the sum of the `term` of each class; or `CHANCE`.
-    prob, label : (n, K) float64 or float32 and (n,) int64 arrays
+    prob, label : (n, K) float64 and (n,) int64 arrays
         Class vectors and classes, which are not checked.
     x : (n,) float64 array
         Overwritten.
     """
     for i in range(x.size):
-        x[i] = np.float64(prob[i, label[i]])
+        x[i] = prob[i, label[i]]
         if kind == DISTANCE:
             x[i] = 0.0
             for k in range(prob.shape[1]):
-                x[i] += term(kind, np.float64(prob[i, k]), label[i] == k)
+                x[i] += term(kind, prob[i, k], label[i] == k)

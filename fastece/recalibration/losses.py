@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
+from fastece.data.scores import float64_parts
 from fastece.kernels.types import F64, I64
 
 # Logits whose standard deviation, or range, is less count as equal: quotients by this number, and
@@ -308,9 +309,10 @@ class TemperatureLoss(Loss):
         inverse = float(np.exp(theta[0]))
         if inverse not in self._sums:
             sums = np.zeros(3)
-            kernels.arithmetic.temperature_sums(
-                self.logits, self.largest, self.label, self.weight, inverse, sums
-            )
+            for rows, logits in float64_parts(self.logits):
+                kernels.arithmetic.temperature_sums(
+                    logits, self.largest[rows], self.label[rows], self.weight[rows], inverse, sums
+                )
             self._sums[inverse] = sums
         return self._sums[inverse]
 

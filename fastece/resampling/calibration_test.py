@@ -272,9 +272,9 @@ def errors_of_gaps(formula: Binned | HosmerLemeshow, bins: Bins, gaps: F64) -> F
             unit=bins.unit,
             total=np.full(n_replicates, bins.total[k]),
             gap=gap,
-            weight=np.broadcast_to(bins.weight[k], gap.shape),
-            score=np.broadcast_to(bins.score[k], gap.shape),
-            square=None if bins.square is None else np.broadcast_to(bins.square[k], gap.shape),
+            weight=np.tile(bins.weight[k], (n_replicates, 1)),
+            score=np.tile(bins.score[k], (n_replicates, 1)),
+            square=None if bins.square is None else np.tile(bins.square[k], (n_replicates, 1)),
         )
         errors.append(formula.errors(replicates))
     return np.array(errors)

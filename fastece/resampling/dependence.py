@@ -135,7 +135,7 @@ def top_problem(data: RowTable) -> tuple[F64, F64]:
     if not data.setting.per_class:
         sample = data.view(0)
         return sample.s, sample.y.astype(np.float64)
-    prob, label = data.read()
+    prob, label = data.read_kept()
     return prob.max(1).astype(np.float64), (prob.argmax(1) == label).astype(np.float64)
 
 

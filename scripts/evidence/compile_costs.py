@@ -119,21 +119,21 @@ def remaining_steps() -> Iterable[Step]:
     from fastece.cli import warmup
 
     for shape in warmup.SETTINGS:
-        kind = warmup.DataKind(shape, warmup.KINDS[0], is_weighted=False)
+        kind = warmup.DataKind(shape, warmup.PLAIN, is_weighted=False)
         yield Step(
             f"every estimator, resampled, {len(shape)}-D", [*warmup.steps_of_resampling(kind)]
         )
     yield Step("fine grids", [*warmup.steps_of_fine_grids()])
     yield Step("many rows", [*warmup.steps_of_many_rows()])
-    for kinds in warmup.KINDS:
-        for shape in warmup.SETTINGS:
+    for shape in warmup.SETTINGS:
+        for kinds in warmup.KINDS[shape]:
             for is_weighted in (False, True):
                 kind = warmup.DataKind(shape, kinds, is_weighted)
                 weighted = ", weighted" if is_weighted else ""
                 title = f"streams, {kinds.prob} and {kinds.label}, {len(shape)}-D{weighted}"
                 yield Step(title, [*warmup.steps_of_data(kind)])
     for shape in warmup.SETTINGS:
-        for kinds in warmup.KINDS[::2]:
+        for kinds in warmup.KINDS[shape]:
             kind = warmup.DataKind(shape, kinds, is_weighted=False)
             yield Step(
                 f"logits and maps, {kinds.prob}, {len(shape)}-D", [*warmup.steps_of_logits(kind)]

@@ -72,7 +72,7 @@ print(json.dumps(seconds))
 
 
 # Prints the level of processors that needs the fewest features.
-PLAINEST_LEVEL = "from fastece.kernels.archive import LEVELS; print(LEVELS[-1].name)"
+PLAINEST_LEVEL = "from fastece.kernels.cache import LEVELS; print(LEVELS[-1].name)"
 
 
 class FirstCall(NamedTuple):

@@ -1,12 +1,12 @@
-"""Compile the kernels that a wheel carries, and pack them: an archive for each kind of processor.
+"""Compile the kernels that a wheel carries: a folder for each kind of processor.
 
     python scripts/release/build_kernels.py FOLDER [LEVEL ...]
 
 There is no list of kernels. `fastece warmup` compiles them for this machine and keeps them in the
 user's cache, and the signatures that its calls then load from there are those that Python calls.
-They are compiled again for each level of `fastece.kernels.archive`, by as many processes as there
+They are compiled again for each level of `fastece.kernels.cache`, by as many processes as there
 are processors. No code for a level is run, so any machine can compile for all. Machine code alone
-is packed, in a format that `fastece/kernels/archive.py` describes.
+is kept, as `fastece/kernels/cache.py` says.
 """
 
 import os
@@ -14,7 +14,6 @@ import pickle
 import subprocess
 import sys
 import tempfile
-import zipfile
 from importlib import import_module
 from itertools import product
 from pathlib import Path
@@ -27,19 +26,17 @@ from llvmlite.binding import parse_assembly  # noqa: E402
 from numba.core.serialize import dumps  # noqa: E402
 
 from fastece.cli import warmup  # noqa: E402
-from fastece.kernels import archive, cache, compiling  # noqa: E402
+from fastece.kernels import cache, compiling  # noqa: E402
 
 # Where the type annotation stands among the parts of a compiled kernel, a text that nobody reads.
 ANNOTATION = 6
-# The time in each entry, so that equal kernels make equal archives.
-TIME = (1980, 1, 1, 0, 0, 0)
 
 
 def main(folder: Path, names: list[str]) -> None:
-    """Compile and pack all levels, or those that are named."""
-    levels = [level for level in archive.LEVELS if not names or level.name in names]
+    """Compile for all levels, or for those that are named."""
+    levels = [level for level in cache.LEVELS if not names or level.name in names]
     if len(levels) < max(1, len(names)):
-        raise SystemExit(f"this machine has the levels {[x.name for x in archive.LEVELS]}")
+        raise SystemExit(f"this machine has the levels {[x.name for x in cache.LEVELS]}")
     with tempfile.TemporaryDirectory() as work:
         calls = Path(work, "calls")
         while not calls.exists():  # the second time nothing is compiled
@@ -48,7 +45,7 @@ def main(folder: Path, names: list[str]) -> None:
 
 
 def build(calls: Path, levels: list[cache.Processor], folder: Path) -> None:
-    """Compile the listed signatures for levels, and pack them into archives in a folder."""
+    """Compile the listed signatures for levels, and write a folder of each into a folder."""
     n_shares = max(1, (os.cpu_count() or 1) // len(levels))
     with tempfile.TemporaryDirectory() as work:
         processes = []
@@ -57,9 +54,8 @@ def build(calls: Path, levels: list[cache.Processor], folder: Path) -> None:
             target["FASTECE_CACHE_DIR"] = os.path.join(work, level.name)
             processes.append(start("compile", calls, share, n_shares, **target))
         wait_for(processes)
-        folder.mkdir(parents=True, exist_ok=True)
         for level in levels:
-            pack(calls, level, Path(work, level.name), folder)
+            write_level(calls, level, Path(work, level.name), folder)
 
 
 def start(*words: object, **environment: str) -> subprocess.Popen[bytes]:
@@ -100,22 +96,18 @@ def compile_calls(file: Path, share: int, n_shares: int) -> None:
         getattr(import_module(module), name).compile(sig)
 
 
-def pack(calls: Path, level: cache.Processor, cache_folder: Path, folder: Path) -> None:
-    """Pack the listed signatures of a level from its cache, without LLVM's form of them."""
-    key = cache.cache_key(cache.own_code(), level)
-    path = folder / archive.archive_name(level)
-    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED, compresslevel=9) as packed:
-        for module, name, sig in pickle.loads(calls.read_bytes()):
-            kernel = getattr(import_module(module), name)
-            place = Path(key, kernel._cache.file_name(sig))
-            content = cache.read_sealed(cache_folder / place)
-            if content is None:
-                raise SystemExit(f"{place} was not compiled for {level.name}")
-            machine_code = strip(content)
-            sealed = cache.seal(place, machine_code) + machine_code
-            packed.writestr(zipfile.ZipInfo(place.name, TIME), sealed, zipfile.ZIP_DEFLATED)
-        count = len(packed.namelist())
-    print(f"{path.name}: {count} signatures, {path.stat().st_size / 1e6:.1f} MB", file=sys.stderr)
+def write_level(calls: Path, level: cache.Processor, compiled: Path, folder: Path) -> None:
+    """Write the listed signatures of a level, without LLVM's form of them."""
+    place = folder / cache.shipped_folder(level).name
+    place.mkdir(parents=True)
+    size = 0
+    for module, name, sig in pickle.loads(calls.read_bytes()):
+        file = getattr(import_module(module), name)._cache.file_name(sig)
+        content = strip(Path(compiled, cache.cache_key(level), file).read_bytes())
+        Path(place, file).write_bytes(content)
+        size += len(content)
+    count = len([*place.iterdir()])
+    print(f"{place.name}: {count} signatures, {size / 1e6:.1f} MB", file=sys.stderr)
 
 
 def strip(content: bytes) -> bytes:

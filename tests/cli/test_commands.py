@@ -226,8 +226,7 @@ def test_the_installed_command_and_the_module_are_the_same():
 def test_warmup_counts_signatures_and_shows_them_on_a_terminal(
     capsys, monkeypatch, tmp_path, is_terminal
 ):
-    monkeypatch.setattr(kernel_cache, "CACHE_DIRECTORY", str(tmp_path))
-    monkeypatch.setattr(kernel_cache, "FAILURES", [])
+    monkeypatch.setattr(kernel_cache, "USER", kernel_cache.KernelFolder(tmp_path))
     files = (tmp_path / f"{name}.nbc" for name in ("f-1", "f-2", "g-1"))
     monkeypatch.setattr(warmup, "steps", lambda: (file.touch for file in files))
     monkeypatch.setattr(sys.stderr, "isatty", lambda: is_terminal)

@@ -1,26 +1,21 @@
 """The command `info`: versions for a report of a bug, and the kernels in use."""
 
-from types import SimpleNamespace
-
 import numba
 import numpy as np
 import pytest
 
 import fastece
-from fastece.kernels import archive, cache
+from fastece.kernels import cache
 from helpers.command_line import as_json, run
-
-LEVEL = archive.X86_LEVELS[0]
 
 
 @pytest.fixture
 def kernels(tmp_path, monkeypatch):
     """An installation without compiled kernels, whose parts a test can change."""
     monkeypatch.setattr(cache.config, "DISABLE_JIT", 0)
-    monkeypatch.setattr(cache, "FAILURES", [])
-    monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path / "cache"))
-    monkeypatch.setattr(archive, "FOLDER", tmp_path / "shipped")
-    monkeypatch.setattr(archive, "ARCHIVE", None)
+    monkeypatch.setattr(cache, "USER", cache.KernelFolder(tmp_path / "cache"))
+    monkeypatch.setattr(cache, "SHIPPED", cache.KernelFolder(None))
+    monkeypatch.setattr(cache, "SHIPPED_FOLDERS", tmp_path / "shipped")
     (tmp_path / "cache").mkdir()
     return tmp_path
 
@@ -39,13 +34,14 @@ def test_kernels_in_use_are_native_then_shipped_then_compiled(capsys, kernels, m
     printed = as_json(capsys, "info")
     assert printed["kernels_in_use"] == "compiled at their first use"
     assert printed["shipped_kernels"] == "none in this installation"
-    archive.FOLDER.mkdir()
+    shipped = cache.SHIPPED_FOLDERS / "level-key"
+    shipped.mkdir(parents=True)
     assert "none that fits" in as_json(capsys, "info")["shipped_kernels"]
-    shipped = SimpleNamespace(names=frozenset({"f-1.nbc"}), level=LEVEL, path="here.zip")
-    monkeypatch.setattr(archive, "ARCHIVE", shipped)
+    (shipped / "f-1.nbc").touch()
+    monkeypatch.setattr(cache, "SHIPPED", cache.KernelFolder(shipped))
     printed = as_json(capsys, "info")
     assert printed["kernels_in_use"] == "shipped"
-    assert printed["shipped_kernels"] == f"1 signatures for {LEVEL.name} in here.zip"
+    assert printed["shipped_kernels"] == f"1 signatures in {shipped}"
     (kernels / "cache" / "f-1.nbc").touch()
     printed = as_json(capsys, "info")
     assert printed["kernels_in_use"] == "native"
@@ -54,11 +50,10 @@ def test_kernels_in_use_are_native_then_shipped_then_compiled(capsys, kernels, m
 
 @pytest.mark.usefixtures("kernels")
 def test_the_reason_is_named_where_no_kernels_are_kept(capsys, monkeypatch):
-    monkeypatch.setattr(cache, "FAILURES", ["no space"])
+    monkeypatch.setattr(cache, "USER", cache.KernelFolder(None, "no space"))
     assert as_json(capsys, "info")["native_kernels"] == "none: no space"
-    monkeypatch.setattr(cache, "FAILURES", [])
-    monkeypatch.setattr(cache, "CACHE_DIRECTORY", None)
     monkeypatch.setattr(cache.config, "DISABLE_JIT", 1)
+    monkeypatch.setattr(cache, "USER", cache.find_user_folder())
     printed = as_json(capsys, "info")
     assert printed["kernels_in_use"] == "none: Python runs the loops"
     assert "NUMBA_DISABLE_JIT" in printed["native_kernels"]

@@ -180,11 +180,25 @@ def test_scores_that_can_be_read_in_place_are_not_copied():
     y, p = data("binary")
     assert np.shares_memory(read_problems(y, p).prob, p)
     y, p = data("classwise")
-    for dtype in ("f8", "f4"):
-        array = p.astype(dtype)
-        assert np.shares_memory(
-            read_problems(y, array, ReadingOptions(setting="classwise")).prob, array
-        )
+    classwise = ReadingOptions(setting="classwise")
+    assert np.shares_memory(read_problems(y, p, classwise).prob, p)
+    narrow = np.full((2**18 + 1, 4), 0.25, np.float32)  # too many to be converted at once
+    label = np.arange(len(narrow)) % 4
+    assert np.shares_memory(read_problems(label, narrow, classwise).prob, narrow)
+
+
+@pytest.mark.parametrize("estimator", ["ece", "ece_a", "ece_kde", "brier_score", "log_loss"])
+@pytest.mark.parametrize("n", [50, 2**18 + 1])
+def test_float32_vectors_have_the_bits_of_the_same_numbers_as_float64(estimator, n):
+    rng = np.random.default_rng(n)
+    narrow = rng.dirichlet(np.ones(4), n).astype(np.float32)
+    label = rng.integers(0, 4, n)
+    for setting in ("auto", "classwise", 2):
+        values = [
+            fastece.ece(label, p, setting=setting, estimator=estimator)
+            for p in (narrow, narrow.astype(np.float64))
+        ]
+        assert values[0] == values[1]
 
 
 @pytest.mark.parametrize("label", ["?", "i1", "u4", "f8"])

@@ -88,9 +88,3 @@ def modes_bind():
         drop_capability = 24
         override_modes = 1
         ctypes.CDLL(None).prctl(drop_capability, override_modes, 0, 0, 0)
-
-
-def flipped(content):
-    """One byte of machine code changed: a pickle that loads, and code that may crash."""
-    i = content.index(b"\x7fELF") + 100 if b"\x7fELF" in content else len(content) // 2
-    return content[:i] + bytes([content[i] ^ 0x15]) + content[i + 1 :]

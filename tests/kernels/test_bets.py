@@ -14,7 +14,8 @@ def test_cell_of_counts_the_edges_that_are_at_most_the_score():
         [0.0, 1.0, 5e-324, 1e-300, 1 - 2**-53],
     ])  # fmt: skip
     expected = np.searchsorted(wagers.edges, scores, side="right")
-    assert [bets.cell_of(s, wagers) for s in scores] == expected.tolist()
+    places = wagers.edges, wagers.lowest_cell
+    assert [bets.cell_of(s, *places) for s in scores] == expected.tolist()
 
 
 @pytest.mark.parametrize("forget", [0.0, 1.0, 300.0])
@@ -36,8 +37,10 @@ def test_money_beyond_floats_is_kept_on_a_common_scale():
         steps.append(evidence.log_e_value)
     assert steps[0] > 709
     # The best bet gains the same for each row, except those that wait for a look.
-    distance = 1e-3 - make_wagers(None).middles[bets.cell_of(1e-3, make_wagers(None))]
-    gains = make_wagers(None).gains[bets.cell_of(1e-3, make_wagers(None))]
+    wagers = make_wagers(None)
+    cell = bets.cell_of(1e-3, wagers.edges, wagers.lowest_cell)
+    distance = 1e-3 - wagers.middles[cell]
+    gains = wagers.gains[cell]
     of_a_hit = gains[0] + gains[1] + distance * gains[2]
     growth = np.diff(steps) / n
     assert growth == pytest.approx(of_a_hit.max(), rel=0.1)

@@ -1,7 +1,6 @@
 """The decorator of kernels: no garbage collection and no interrupt while one is compiled."""
 
 import gc
-import math
 import os
 import signal
 import time
@@ -10,11 +9,7 @@ from contextlib import suppress
 
 import pytest
 
-from fastece.kernels import cache, compiling
-
-
-def square_root(x):
-    return math.sqrt(x)
+from fastece.kernels import compiling
 
 
 @pytest.mark.parametrize("was_enabled", [True, False])
@@ -64,11 +59,3 @@ def test_an_interrupt_that_raises_nothing_needs_no_wait():
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     with compiling.without_interrupts():
         assert signal.getsignal(signal.SIGINT) is signal.SIG_IGN
-
-
-def test_a_kernel_of_a_numba_that_is_not_tested_runs_without_our_cache(monkeypatch):
-    monkeypatch.setattr(cache, "IS_TESTED", False)
-    monkeypatch.setattr(compiling, "KERNELS", [])
-    root = compiling.jit(square_root)
-    assert not isinstance(getattr(root, "_cache", None), cache.KernelCache)
-    assert root(9.0) == 3.0

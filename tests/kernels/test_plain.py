@@ -43,10 +43,9 @@ def test_error_in_bins_of_equal_mass_equals_the_definition(n, right):
     bins = np.array([0.0, 1.0, 7, False, right, *np.zeros(6)])
     fields = {"n_bins": 7, "edges": "quantile", "closed": "right" if right else "left"}
     expected = reference.ece(*as_lists(y, p), **fields)
-    for kernel in forms(plain.equal_mass_error):
-        for label in (y, y.astype(np.uint8)):
-            assert kernel(p, label, bins) == pytest.approx(expected, abs=1e-15)
-        assert not bins[5:].any()  # the caller keeps them
+    for kernel in forms(plain.find_equal_mass):
+        assert kernel(p, bins)
+        assert plain.binary_error(p, y, bins) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 120])
@@ -73,8 +72,8 @@ def test_a_row_that_is_not_valid_gives_nan(score, label, n):
     y[-1] = label
     for kernel in forms(plain.binary_error):
         assert isnan(kernel(p, y, TEN_BINS))
-    for kernel in forms(plain.equal_mass_error):
-        assert isnan(kernel(p, y, np.array([0.0, 1.0, 2, False, True, 0.0])))
+    for kernel in forms(plain.find_equal_mass):
+        assert kernel(p, np.array([0.0, 1.0, 2, False, True, 0.0])) == (score == 0.5)
     for kernel in forms(reading.read_hits):
         assert not kernel(p, y, np.empty(n, np.uint8))
     vectors = np.column_stack([1 - p, p])
@@ -113,7 +112,7 @@ def test_labels_that_contradict_the_predictions_are_no_plain_rows(n, dtype):
             assert isnan(kernel(vectors, label, 1e-5, TEN_BINS)) == contradicts
         for kernel in forms(reading.read_hits):
             hit = np.full(n, 7, np.uint8)
-            assert kernel(p, label.astype(dtype), hit) != contradicts
+            assert kernel(p, label, hit) != contradicts
             assert contradicts or hit.tolist() == label.tolist()
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from fastece.kernels import compiling
+from fastece.kernels import cache, compiling
 from fastece.kernels.progress import MESSAGE, announce_compiling
 from helpers.kernel_forms import PLAIN
 
@@ -15,8 +15,13 @@ def compile_one(monkeypatch):
     """Compile a kernel in a process that has compiled nothing yet, and whose user reads stderr."""
     monkeypatch.delenv("FASTECE_QUIET")
     announce_compiling.cache_clear()
-    step = 1  # A kernel with a variable of a closure is compiled anew in every process.
-    yield lambda: compiling.jit(lambda x: x + step)(1)
+    monkeypatch.setattr(cache, "USER", cache.KernelFolder(None))
+
+    def increased(x):
+        return x + 1
+
+    increased.__module__ = "fastece.kernels.new"
+    yield lambda: compiling.jit(increased)(1)
     announce_compiling.cache_clear()
 
 

@@ -135,10 +135,9 @@ def test_warm_up_fails_as_soon_as_something_is_not_kept(monkeypatch, tmp_path):
 
     def full_disk():
         calls.append("full")
-        cache.FAILURES.append("no space")
+        cache.USER.problem = "no space"
 
-    monkeypatch.setattr(cache, "FAILURES", [])
-    monkeypatch.setattr(cache, "CACHE_DIRECTORY", str(tmp_path))
+    monkeypatch.setattr(cache, "USER", cache.KernelFolder(tmp_path))
     monkeypatch.setattr(warmup, "steps", lambda: iter([full_disk, calls.clear]))
     with pytest.raises(OSError, match="no space"):
         warmup.run(None, print)
