@@ -149,7 +149,7 @@ def money_left(n: float, forget: float) -> float:
 
 @jit
 def cell_of(s: float, edges: F64, lowest_cell: I64) -> int:
-    """Find the cell of a score, of `Wagers`: the number of edges that are at most the score.
+    """Find the cell of a score: the number of edges that are at most the score.
 
     Most pieces of [0, 1] have at most one edge: 1 ns in place of 24 for bisection alone.
     """
@@ -192,7 +192,7 @@ def raise_scale(bets: Bets, log_factor: float) -> None:
 
 @jit
 def look(wagers: Wagers, bets: Bets, gain: F64) -> None:
-    """Pay the bets of all problems for the waiting rows, begin new ones, and find the e-value.
+    """Pay all bets for the waiting rows, begin new ones, and find the e-value.
 
     `gain` (J,) is work space.
     """

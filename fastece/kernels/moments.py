@@ -390,7 +390,7 @@ def add_rows(
 
 @jit
 def even_shares(n_bins: int) -> F64:
-    """Return the share (B - 1,) of all weight up to each cut between bins of equal weight."""
+    """Return the share (B - 1,) of weight up to each cut of equal weight."""
     shares = np.empty(n_bins - 1)
     for j in range(1, n_bins):
         shares[j - 1] = j / n_bins

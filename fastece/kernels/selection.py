@@ -132,7 +132,7 @@ def find_parts(s: F64, split: Split, threshold: float, work: F64, part: I32) -> 
 
 
 class Parts(NamedTuple):
-    """What is in each part.
+    """Rows and weight of each part.
 
     Attributes
     ----------
@@ -150,7 +150,7 @@ class Parts(NamedTuple):
 
 @jit
 def count_parts(s: F64, w: F64, split: Split, threshold: float) -> Parts:
-    """Add up the rows of each part; arguments are those of `deciding_rows`."""
+    """Add up the rows of each part; see `deciding_rows` for the arguments."""
     # Two lanes of counts, so that neighbours do not wait for each other; rows that do not exist are
     # counted behind the parts. With weights, what additions round off is kept.
     counts = np.zeros((split.n_parts + 1, 2), np.int64)
@@ -174,7 +174,7 @@ def count_parts(s: F64, w: F64, split: Split, threshold: float) -> Parts:
         n_rows[p] = counts[p, 0] + counts[p, 1]
         n_in_all += n_rows[p]
         weight[p] = np.float64(n_rows[p])
-    total = np.float64(n_in_all)
+    total = float(n_in_all)
     if w.size > 0:
         for p in range(split.n_parts):
             weight[p] = sums[p, 0] + sums[p, 1]
@@ -347,7 +347,7 @@ def sort_kept(kept: F64, kept_weight: F64, only_score: F64) -> tuple[F64, F64]:
 
 @jit
 def add_left_out(w: F64, n_rows: int, parts: Parts, marks: Marks) -> F64:
-    """Return the weights of sorted rows, each with that of the rows left out behind it.
+    """Return the weights of sorted rows, with those of rows left out behind them.
 
     `w` are the weights of the `n_rows` rows themselves; empty weights are 1.
     """

@@ -63,7 +63,7 @@ def sum_chunk(
     problems: RowTable, layout: Layout, threshold: float, kinds: tuple[int, ...], is_plain: bool,
     chunk: slice,
 ) -> F64:  # fmt: skip
-    """Add up a chunk of the rows in the cells of a layout: sums (Q, K, cells) of Q kinds.
+    """Add up a chunk of the rows in cells: sums (Q, K, cells) of Q kinds.
 
     The rest is as for `bin_sums`; `is_plain` says that `hard_moments` takes the rows.
     """

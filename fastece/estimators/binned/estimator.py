@@ -405,7 +405,7 @@ class Binned(Parameters):
 
     @cached_property
     def equal_mass_bins(self) -> F64 | None:
-        """Hard bins of equal mass as `kernels.plain` takes them; None if a value needs others."""
+        """Hard bins of equal mass as `plain_bins`, with cuts that are to be found."""
         rule = self.rule_of_gaps
         if rule is None or not rule.is_equal_mass or rule.is_convex:
             return None
