@@ -19,10 +19,10 @@ from fastece.estimators.bayes.cells import cells_of_rows
 from fastece.estimators.bayes.curves import Curves
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.risk import Logistic, RiskRows
-from fastece.inference.variance import LOG, LOGIT, Quantity, SamplingLaw, wilson_interval
 from fastece.kernels.types import F64
 from fastece.resampling.bootstrap import Resampling, resample
 from fastece.resampling.call import Call, compute_values
+from fastece.risk.variance import LOG, LOGIT, Quantity, SamplingLaw, wilson_interval
 
 # Ends of intervals of coefficients are looked for up to this many doublings of a standard error.
 MAX_DOUBLINGS = 30

@@ -30,7 +30,11 @@ from fastece.display.results import Result, group_notes, sample_text
 from fastece.estimators import risk
 from fastece.estimators.losses import LogLoss
 from fastece.estimators.risk import NetBenefit, RiskRows
-from fastece.inference.risk_quantities import (
+from fastece.kernels.types import F64
+from fastece.resampling.arguments import add_groups, read_call
+from fastece.resampling.call import Call, find_infinite_rows
+from fastece.resampling.draws import new_key
+from fastece.risk.quantities import (
     DecisionPoint,
     measure_curve,
     measure_discrimination,
@@ -39,11 +43,7 @@ from fastece.inference.risk_quantities import (
     measure_recalibration,
     measure_scores,
 )
-from fastece.inference.variance import Quantity, SamplingLaw
-from fastece.kernels.types import F64
-from fastece.resampling.arguments import add_groups, read_call
-from fastece.resampling.call import Call, find_infinite_rows
-from fastece.resampling.draws import new_key
+from fastece.risk.variance import Quantity, SamplingLaw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
