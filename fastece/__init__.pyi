@@ -46,7 +46,7 @@ from .inference.direction import direction as direction
 from .inference.estimate import estimate as estimate
 from .inference.rows_needed import rows_needed as rows_needed
 from .inference.slices import slices as slices
-from .inference.validation import validate as validate
+from .risk.validation import validate as validate
 from .decisions.monitor import Monitor as Monitor
 from .reliability.cumulative import cumulative_plot as cumulative_plot
 from .reliability.curve import reliability_curve as reliability_curve

@@ -20,7 +20,7 @@ FLOORS = [
     {"compat", "sklearn"},
     {"recalibration", "report", "streams"},
     {"decisions", "reliability"},
-    {"inference", "study"},
+    {"inference", "risk", "study"},
     {"metrics", "resampling"},
     {"datasets", "display", "estimators", "files"},
     {"data"},

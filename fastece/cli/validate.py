@@ -23,8 +23,8 @@ from fastece.cli.progress import Progress
 from fastece.display.axes import RESULT_HEIGHT, RESULT_WIDTH, new_figure
 from fastece.display.pages import picture_of
 from fastece.files import write_file
-from fastece.inference.validation import check_thresholds, validation_of
 from fastece.resampling.draws import new_key
+from fastece.risk.validation import check_thresholds, validation_of
 
 DESCRIPTION = """Validate predicted probabilities of one event: rates, recalibration, curve,
 discrimination and net benefit, with intervals and an explanation of each."""

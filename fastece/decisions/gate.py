@@ -20,13 +20,13 @@ from fastece.display.numbers import ConfidenceInterval, Number, format_interval
 from fastece.display.results import EstimatorResult, Record
 from fastece.estimators import risk
 from fastece.inference import compare, slices
-from fastece.inference.risk_quantities import measure_ratio
 from fastece.inference.selections import Selection, are_in_time, select_by_columns
-from fastece.inference.variance import Quantity, SamplingLaw
 from fastece.resampling import arguments
 from fastece.resampling.arguments import ResamplingKeywords
 from fastece.resampling.call import Call, common_fields
 from fastece.resampling.draws import new_key
+from fastece.risk.quantities import measure_ratio
+from fastece.risk.variance import Quantity, SamplingLaw
 
 # Verdicts.
 PASSES = "passes"

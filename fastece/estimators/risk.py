@@ -17,7 +17,7 @@ from fastece.estimators.bayes.cells import cells_of_rows
 from fastece.estimators.bayes.curves import Curves
 from fastece.estimators.bayes.estimator import BayesCurve
 from fastece.estimators.losses import Mean, SumPlan
-from fastece.kernels.types import F64, I32, I64, U8
+from fastece.kernels.types import F64, I32, U8
 
 # Newton's method stops where a step promises to raise the likelihood by less than this part of it.
 PRECISION = 1e-13
@@ -295,9 +295,9 @@ def observed_over_expected(rows: RiskRows) -> float:
 
 def placements(rows: RiskRows) -> F64:
     """Compute the share (n,) of rows with the other outcome on the right side."""
-    place = places_of(rows.ranking)
+    scores, place = np.unique(rows.ranking, return_inverse=True)
+    n_scores = scores.size
     out = np.empty(rows.s.size)
-    n_scores = int(place.max()) + 1
     for outcome in (0, 1):
         weights = np.where(rows.y == outcome, rows.w, 0.0)
         w = np.asarray(np.bincount(place, weights, n_scores), np.float64)
@@ -312,16 +312,6 @@ def placements(rows: RiskRows) -> F64:
         other = rows.y != outcome
         out[other] = share[place[other]]
     return out
-
-
-def places_of(numbers: F64) -> I64:
-    """Return the place (n,) of each number among the distinct ones, in order."""
-    order = np.argsort(numbers)
-    in_order = numbers[order]
-    is_larger = np.append(False, in_order[1:] > in_order[:-1])
-    place = np.empty_like(order)
-    place[order] = np.cumsum(is_larger)
-    return place
 
 
 def c_statistic(rows: RiskRows) -> float:

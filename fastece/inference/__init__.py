@@ -1,4 +1,4 @@
-"""Inference on calibration errors: intervals, comparisons, slices, direction, plans, risk.
+"""Inference on calibration errors: intervals, comparisons, slices, direction, plans.
 
 An error that is a norm of gaps has `cells`, gaps with the noise that a calibrated model has
 (`binned_cells`, `density_cells`). Tests of hypotheses about them become a confidence curve in

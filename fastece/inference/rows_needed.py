@@ -21,7 +21,7 @@ from fastece.display.results import Result
 from fastece.estimators.bayes.cells import cells_of_rows
 from fastece.estimators.bayes.curves import Curves
 from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.risk import Logistic, curve_probabilities
+from fastece.estimators.risk import curve_probabilities
 from fastece.inference.estimate import estimate_of
 from fastece.kernels.types import F64
 from fastece.resampling import arguments, engine
@@ -44,21 +44,19 @@ MAX_INTERVAL_ROWS = 2**17
 MAX_TEST_ROWS = 2**15
 # Simulated samples of each size in a round.
 SAMPLES_PER_ROUND = 20
-# Sizes tried in a round, as multiples of the present guess.
-SIZE_FACTORS = 2.0 ** np.array([-0.5, 0.0, 0.5])
-# Sizes within this factor of the guess enter the fit; a logarithm.
-FIT_WINDOW = math.log(2)
+# Factors between the three sizes that are tried in a round around a guess. Over a wider range the
+# power is no logistic function of the logarithm of the rows, which would cost 2 % of the rows. From
+# a wider one widths beyond the largest simulated size are known better.
+FACTOR_OF_INTERVALS = 2**0.5
+FACTOR_OF_TESTS = 2**0.25
 # The guess changes by at most this factor in a round; a logarithm.
 MAX_STEP = math.log(8)
 MAX_ROUNDS = 60
 # The smallest and the largest number of rows that is an answer.
 MIN_ROWS = 10
 MAX_ROWS = 1e9
-# Slopes of log width against log rows outside these are noise; the theory has -1/2.
-MIN_SLOPE = -1.2
-MAX_SLOPE = -0.2
-# The power at no rows is 1 - level, which enters the fit as so many samples.
-WEIGHT_OF_NO_ROWS = 20.0
+# A slope that differs by more than this factor from what normal theory expects is noise.
+MAX_SLOPE_FACTOR = 3.0
 # Simulated samples near the answer: 240 intervals, and 900 tests, whose results are 0 or 1.
 INTERVALS_NEAR_ANSWER = 240
 TESTS_NEAR_ANSWER = 900
@@ -207,13 +205,6 @@ def make_pilot(sample: Sample, has_labels: bool, level: float, key: int) -> Pilo
 # --- targets --------------------------------------------------------------------------------
 
 
-class LogRows(NamedTuple):
-    """The logarithm of a number of rows, with its standard error."""
-
-    value: float
-    standard_error: float
-
-
 @dataclass(frozen=True)
 class Target:
     """A mean of simulated results that a number of rows is to reach.
@@ -224,31 +215,37 @@ class Target:
         The argument of `rows_needed` that asks for it.
     text : str
         The target in words.
+    value : float
+        The mean, between 0 and 1.
     simulate : callable
         Returns the result of one sample of a number of rows.
-    solve : callable
-        Returns the `LogRows` that reach the target, from numbers of rows (m,) and results (m,).
     n_samples : int
         Samples near the answer.
+    factor : float
+        Factor between the sizes of a round; those within its square of the guess enter the fit.
     max_rows : float
         Rows beyond which the fit is extrapolated.
     start : float
         A first guess of the rows.
+    slope : float
+        How fast the logit of the mean changes with the logarithm of the rows, by normal theory.
     """
 
     argument: str
     text: str
+    value: float
     simulate: Callable[[int], float]
-    solve: Callable[[F64, F64], LogRows]
     n_samples: int
+    factor: float
     max_rows: float
     start: float
+    slope: float
 
 
 def width_target(pilot: Pilot, call: Call, width: float) -> Target:
     """Make the target of a mean width of the interval of an estimate.
 
-    The model of widths is ``width = a n**b``, fitted by least squares of the logarithms.
+    By normal theory the width falls with the root of the rows.
     """
 
     def simulate(n: int) -> float:
@@ -257,34 +254,26 @@ def width_target(pilot: Pilot, call: Call, width: float) -> Target:
         low, high = estimate_of(drawn, "", key).confidence_interval
         return float(high - low)
 
-    def solve(n: F64, widths: F64) -> LogRows:
-        log_n = np.log(n)
-        centred = log_n - log_n.mean()
-        log_widths = np.log(np.maximum(widths, 1e-12))
-        slope = float(centred @ log_widths / max(centred @ centred, 1e-300))
-        slope = float(np.clip(slope, MIN_SLOPE, MAX_SLOPE))
-        widths_at_mean = widths * np.exp(-slope * centred)
-        distance = math.log(width / widths_at_mean.mean()) / slope
-        spread = widths_at_mean.std() / widths_at_mean.mean()
-        leverage = math.sqrt(1 / n.size + distance**2 / (centred @ centred))
-        return LogRows(log_n.mean() + distance, spread * leverage / -slope)
-
     (name,) = map(name_of, call.estimators.values())
+    n_deviations = 2 * NormalDist().inv_cdf((1 + call.level) / 2)
     return Target(
         argument="width",
         text=f"a mean width of {width:g} of the {100 * call.level:g} % CI of {name}",
+        value=width,
         simulate=simulate,
-        solve=solve,
         n_samples=INTERVALS_NEAR_ANSWER,
+        factor=FACTOR_OF_INTERVALS,
         max_rows=MAX_INTERVAL_ROWS,
-        start=call.n,
+        start=rows_of_mean_gap(pilot.sample, n_deviations, width),
+        slope=-0.5 / (1 - width),
     )
 
 
 def power_target(pilot: Pilot, level: float, error: float, power: float) -> Target:
     """Make the target of a power of `calibration_test` for an error.
 
-    The model of the power is ``logit(power) = a + b sqrt(n)``, fitted by logistic regression.
+    By normal theory the logit of the power rises about linearly with the root of the rows, and the
+    power at no rows is ``1 - level``.
     """
     alpha = round(1 - level, 12)
     frequencies_with_error = cache(pilot.frequencies_with_error)
@@ -302,94 +291,109 @@ def power_target(pilot: Pilot, level: float, error: float, power: float) -> Targ
         )
         return 1.0 if test.p_value <= alpha else 0.0
 
-    def solve(n: F64, rejections: F64) -> LogRows:
-        # Two points more: the power at no rows, and half a sample of either kind at the mean, which
-        # keeps the slope finite.
-        root = np.sqrt(np.concatenate([n, [0.0, n.mean()]]))
-        outcomes = np.append(rejections, [alpha, 0.5])
-        weights = np.append(np.ones(n.size), [WEIGHT_OF_NO_ROWS, 1.0])
-        design = np.column_stack([np.ones(root.size), root])
-        line = Logistic(design, np.zeros(root.size), outcomes, weights, weights**2)
-        (intercept, slope), _ = line.fit()
-        coefficients = np.array([intercept, slope])
-        slope = max(slope, 1e-9)
-        root_needed = (math.log(power / (1 - power)) - intercept) / slope
-        gradient = np.array([1.0, root_needed]) / slope
-        covariance = np.linalg.pinv(line.information(coefficients))
-        standard_error = math.sqrt(gradient @ covariance @ gradient)
-        root_needed = max(root_needed, 1.0)
-        return LogRows(2 * math.log(root_needed), 2 * standard_error / root_needed)
-
+    quantile = NormalDist().inv_cdf
+    n_deviations = quantile(1 - alpha / 2) + quantile(power)
     return Target(
         argument="detect",
         text=f"power {power:g} for an error of {error:g} by a test at {100 * alpha:g} %",
+        value=power,
         simulate=simulate,
-        solve=solve,
         n_samples=TESTS_NEAR_ANSWER,
+        factor=FACTOR_OF_TESTS,
         max_rows=math.inf,
-        start=rows_of_normal_test(pilot.sample, alpha, error, power),
+        start=rows_of_mean_gap(pilot.sample, n_deviations, error),
+        slope=(logit_of(power) - logit_of(alpha)) / 2,
     )
 
 
-def rows_of_normal_test(sample: Sample, alpha: float, error: float, power: float) -> float:
-    """Compute the rows that a normal test of the mean gap would need."""
-    quantile = NormalDist().inv_cdf
+def logit_of(p: float) -> float:
+    """Compute the logit of a probability."""
+    return math.log(p / (1 - p))
+
+
+def rows_of_mean_gap(sample: Sample, n_deviations: float, size: float) -> float:
+    """Compute the rows whose mean gap has a size in so many standard deviations."""
     variance = float(np.average(sample.s * (1 - sample.s), weights=sample.v))
-    return ((quantile(1 - alpha / 2) + quantile(power)) / error) ** 2 * variance
+    return (n_deviations / size) ** 2 * variance
 
 
 # --- the search -----------------------------------------------------------------------------
 
 
 class Answer(NamedTuple):
-    """The rows that reach a target, and the number of samples near them."""
+    """The rows that reach a target.
 
-    log_rows: LogRows
+    Attributes
+    ----------
+    log_rows, standard_error : float
+        Their logarithm, with its standard error.
+    n_samples : int
+        Samples near them.
+    """
+
+    log_rows: float
+    standard_error: float
     n_samples: int
 
 
 def search(target: Target) -> Answer:
     """Find the rows that reach a target by rounds of simulated samples around a guess."""
+    factors = target.factor ** np.array([-1.0, 0.0, 1.0])
+    window = 2 * math.log(target.factor)
     rows = np.empty(0)
     results = np.empty(0)
-    guess = math.log(max(target.start, 1))
+    guess = math.log(np.clip(target.start, MIN_ROWS, MAX_ROWS))
     for _ in range(MAX_ROUNDS):
-        centre, sizes = sizes_of_round(target, guess)
+        # At the limit of the rows that are simulated all sizes are below it.
+        is_at_limit = guess > math.log(target.max_rows)
+        centre = min(math.exp(guess), target.max_rows / target.factor)
+        sizes = np.rint(centre * factors).clip(MIN_ROWS).repeat(SAMPLES_PER_ROUND)
         rows = np.append(rows, sizes)
         results = np.append(results, [target.simulate(int(size)) for size in sizes])
         if np.isnan(results).any():
             rule = f"has no interval for {sizes[0]:.0f} rows such as these"
             raise InputError("estimator", rule)
-        is_near = np.abs(np.log(rows / centre)) <= FIT_WINDOW
-        answer = target.solve(rows[is_near], results[is_near])
-        n_near = int(is_near.sum())
-        show_progress(n_near, target.n_samples)
-        is_beyond = answer.value > math.log(centre) and guess > math.log(target.max_rows)
+        is_near = np.abs(np.log(rows / centre)) <= window
+        max_step = math.inf if is_at_limit else MAX_STEP
+        answer = fit(target, rows[is_near], results[is_near], max_step)
+        show_progress(answer.n_samples, target.n_samples)
         last_guess = guess
-        guess = answer.value if is_beyond else limit_step(answer.value, guess)
+        guess = max(answer.log_rows, math.log(MIN_ROWS))
         if guess > math.log(MAX_ROWS):
             break
-        has_settled = is_beyond or abs(guess - last_guess) < FIT_WINDOW
-        if n_near >= target.n_samples and has_settled:
-            return Answer(LogRows(guess, answer.standard_error), n_near)
+        is_beyond = is_at_limit and guess > math.log(centre)
+        has_settled = is_beyond or abs(guess - last_guess) < window
+        if answer.n_samples >= target.n_samples and has_settled:
+            return answer
     raise InputError(target.argument, f"needs more than {MAX_ROWS:g} rows such as these")
 
 
-def sizes_of_round(target: Target, guess: float) -> tuple[float, F64]:
-    """Return the centre of a round, and the sizes of its samples.
+def fit(target: Target, rows: F64, results: F64, max_step: float) -> Answer:
+    """Fit the rows that reach a target to results (m,) of some numbers of rows.
 
-    At the limit of the rows that are simulated all sizes are below it.
+    The logit of the mean result is linear in the logarithm of the rows. The answer is at most
+    `max_step` from the mean of these.
     """
-    log_rows = max(guess, math.log(MIN_ROWS))
-    centre = min(math.exp(log_rows), target.max_rows / SIZE_FACTORS[-1])
-    sizes = np.maximum(np.rint(centre * SIZE_FACTORS), MIN_ROWS)
-    return centre, sizes.repeat(SAMPLES_PER_ROUND)
+    from scipy.optimize import curve_fit
+    from scipy.special import expit
 
+    log_rows = np.log(rows)
+    logit = logit_of(target.value)
 
-def limit_step(log_rows: float, guess: float) -> float:
-    """Return the next guess: the answer of a fit, at most `MAX_STEP` away."""
-    lowest = max(guess - MAX_STEP, math.log(MIN_ROWS))
-    return min(max(log_rows, lowest), guess + MAX_STEP)
+    def mean_results(log_rows: F64, answer: float, slope: float) -> F64:
+        """Compute the mean results of numbers of rows, in units of the target."""
+        return np.asarray(expit(logit + slope * (log_rows - answer)) / target.value)
+
+    centre = float(log_rows.mean())
+    slopes = sorted([target.slope / MAX_SLOPE_FACTOR, target.slope * MAX_SLOPE_FACTOR])
+    (answer, _), covariance = curve_fit(
+        mean_results,
+        log_rows,
+        results / target.value,
+        p0=(centre, target.slope),
+        bounds=([centre - max_step, slopes[0]], [centre + max_step, slopes[1]]),
+    )
+    return Answer(float(answer), math.sqrt(covariance[0, 0]), rows.size)
 
 
 def show_progress(done: int, total: int) -> None:
@@ -433,8 +437,8 @@ def rows_needed_of(
         target = power_target(pilot, call.level, detect, power)
         shape = pilot.shape
     answer = search(target)
-    rows = max(round(math.exp(answer.log_rows.value), 6), MIN_ROWS)
-    margin = NormalDist().inv_cdf((1 + call.level) / 2) * answer.log_rows.standard_error
+    rows = max(round(math.exp(answer.log_rows), 6), MIN_ROWS)
+    margin = NormalDist().inv_cdf((1 + call.level) / 2) * answer.standard_error
     low = max(MIN_ROWS, math.ceil(rows * math.exp(-margin)))
     high = max(MIN_ROWS, math.ceil(rows * math.exp(margin)))
     return RowsNeeded(
@@ -502,10 +506,11 @@ def rows_needed(  # type: ignore[misc]  # some estimators have a width, too
     replacement, and labels from its Bayesian curve. For `detect` the labels come from ``logit s +
     k d`` with the k that has this error; d is how far the pilot's curve is from the scores, or,
     where the interval of the pilot's error begins at 0, the same for all scores, towards one half.
-    Scores of 0 and 1 stay right. Then ``width = a n**b``, or ``logit(power) = a + b sqrt(n)``, is
-    fitted to the sizes within a factor of 2 of the answer. `confidence_interval` belongs to the
-    fit: it leaves out that another pilot would have other scores and another curve. A test draws
-    199 sets of labels. The search takes 1 s for hundreds of rows, and longer for ten thousands.
+    Scores of 0 and 1 stay right. Then ``logit(width)``, or ``logit(power)``, ``= a + b log(n)`` is
+    fitted to the sizes within a factor of 2, or 1.4, of the answer. `confidence_interval` belongs
+    to the fit: it leaves out that another pilot would have other scores and another curve. A test
+    draws 199 sets of labels. The search takes 1 s for hundreds of rows, and longer for ten
+    thousands.
 
     Riley et al. (2021, "Minimum sample size for external validation of a clinical prediction model
     with a binary outcome") proposed sample sizes for a precision.

@@ -8,11 +8,11 @@ from fastece.decisions.threshold import LABEL_1, rank_call, threshold_of_ranking
 from fastece.display.axes import draw_on_page
 from fastece.display.documents import Picture, Section, Table
 from fastece.estimators.table import ESTIMATORS
-from fastece.inference.validation import check_thresholds, validation_of
 from fastece.report.inputs import ReportInput
 from fastece.report.pictures import MAX_ROWS_OF_PATHS
 from fastece.report.result import Report
 from fastece.report.words import event_of
+from fastece.risk.validation import check_thresholds, validation_of
 
 # How often predictions are to be right that act without a person.
 ACCURACIES = (0.9, 0.95, 0.99)

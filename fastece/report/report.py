@@ -8,7 +8,6 @@ from fastece.data.options import ReadingKeywords, reading_options, shows_options
 from fastece.data.predictions import Predictions
 from fastece.data.reading import refuse_options
 from fastece.data.table import TableMaker
-from fastece.inference.validation import check_event
 from fastece.report.breakdown import (
     describe_classes,
     describe_slices,
@@ -40,6 +39,7 @@ from fastece.report.result import Part, Report
 from fastece.report.sample import describe_sample, measure_sample
 from fastece.report.scores import describe_scores, measure_scores
 from fastece.report.verdict import judge
+from fastece.risk.validation import check_event
 
 # They are measured, and then read, in this order.
 PARTS = (

@@ -15,12 +15,12 @@ from fastece.display.writers import to_html
 from fastece.files import write_file
 from fastece.inference.direction import Direction
 from fastece.inference.slices import Slices
-from fastece.inference.validation import Validation
 from fastece.reliability.cumulative import CumulativeGaps
 from fastece.reliability.curve import ReliabilityCurve
 from fastece.reliability.decomposition import ScoreDecomposition
 from fastece.reliability.diagram import ReliabilityDiagram
 from fastece.report.inputs import ReportInput
+from fastece.risk.validation import Validation
 
 # An error is left out of texts if chance alone gives this share of its value, and more than the
 # upper end of its interval.

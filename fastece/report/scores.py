@@ -13,7 +13,6 @@ from fastece.data.table import RowTable
 from fastece.display.documents import Section, Table
 from fastece.display.numbers import ConfidenceInterval
 from fastece.estimators.table import ESTIMATORS
-from fastece.inference.variance import SamplingLaw, wilson_interval
 from fastece.kernels.types import F64
 from fastece.reliability.decomposition import ScoreComponents, ScoreDecomposition, score_components
 from fastece.report.errors import name_interval, with_interval
@@ -21,6 +20,7 @@ from fastece.report.inputs import ReportInput
 from fastece.report.result import Report, ScoreLine
 from fastece.report.words import SCORES, infinite_loss
 from fastece.resampling.call import Call, compute_values, find_infinite_rows
+from fastece.risk.variance import SamplingLaw, wilson_interval
 
 ACCURACY_OF_SCORE = "how often a score above 1/2 is right"
 

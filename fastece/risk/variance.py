@@ -2,9 +2,9 @@
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import NormalDist
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -34,41 +34,13 @@ class Quantity(Record):
     confidence_interval: ConfidenceInterval | None = None
     p_value: float | None = None
 
-
-class Scale(NamedTuple):
-    """The scale on which a quantity is nearly normal.
-
-    Attributes
-    ----------
-    forward, back : callable
-        Take a value to the scale, and back.
-    derivative : callable
-        The derivative of `forward` at a value.
-    """
-
-    forward: Callable[[float], float]
-    back: Callable[[float], float]
-    derivative: Callable[[float], float]
-
-
-def return_value(x: float) -> float:
-    """Return a value as it is."""
-    return x
-
-
-def exponential(x: float) -> float:
-    """Compute ``exp(x)``, infinite where it has no number."""
-    with np.errstate(over="ignore"):
-        return float(np.exp(x))
-
-
-LINEAR = Scale(return_value, return_value, lambda _: 1.0)
-LOG = Scale(math.log, exponential, lambda x: 1 / x)
-LOGIT = Scale(
-    lambda x: math.log(x / (1 - x)),
-    lambda x: 1 / (1 + exponential(-x)),
-    lambda x: 1 / (x * (1 - x)),
-)
+    def with_interval_of(self, other: "Quantity", scale: Callable[[float], Any]) -> "Quantity":
+        """Return the quantity with the interval of another one, taken to its own scale."""
+        if other.confidence_interval is None:
+            return self
+        with np.errstate(over="ignore"):  # an end beyond all numbers is infinite
+            low, high = map(scale, other.confidence_interval)
+        return replace(self, confidence_interval=ConfidenceInterval(float(low), float(high)))
 
 
 class SamplingLaw(NamedTuple):
@@ -132,29 +104,26 @@ class SamplingLaw(NamedTuple):
         value: float,
         influences: F64,
         *,
-        scale: Scale = LINEAR,
         low: float = -math.inf,
         high: float = math.inf,
     ) -> Quantity:
-        """Make a quantity with a normal interval on a scale.
+        """Make a quantity with a normal interval.
 
         Parameters
         ----------
         value : float
         influences : (n,) float64 array
             The influence of each row on the value; their sum has mean 0.
-        scale : Scale
         low, high : float
             The range of the value, which the interval does not leave.
         """
         standard_error = self.standard_error(influences)
         if not (0 < standard_error < math.inf and math.isfinite(value)):
             return Quantity(value)
-        centre = scale.forward(value)
-        margin = self.quantile() * standard_error * scale.derivative(value)
-        lowest = max(scale.back(centre - margin), low)
-        highest = min(scale.back(centre + margin), high)
-        return Quantity(value, ConfidenceInterval(lowest, highest))
+        margin = self.quantile() * standard_error
+        return Quantity(
+            value, ConfidenceInterval(max(value - margin, low), min(value + margin, high))
+        )
 
 
 def wilson_interval(rate: float, influences: F64, law: SamplingLaw) -> ConfidenceInterval:

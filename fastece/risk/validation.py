@@ -27,23 +27,24 @@ from fastece.display.numbers import (
 )
 from fastece.display.pictures import draw_risks
 from fastece.display.results import Result, group_notes, sample_text
-from fastece.estimators import risk
 from fastece.estimators.losses import LogLoss
-from fastece.estimators.risk import NetBenefit, RiskRows
-from fastece.inference.risk_quantities import (
-    DecisionPoint,
-    measure_curve,
-    measure_discrimination,
-    measure_net_benefits,
-    measure_rates,
-    measure_recalibration,
-    measure_scores,
-)
-from fastece.inference.variance import Quantity, SamplingLaw
+from fastece.estimators.risk import NetBenefit, RiskRows, check_threshold, rows_of, slope_model
 from fastece.kernels.types import F64
 from fastece.resampling.arguments import add_groups, read_call
 from fastece.resampling.call import Call, find_infinite_rows
 from fastece.resampling.draws import new_key
+from fastece.risk.quantities import (
+    DecisionPoint,
+    measure_brier,
+    measure_curve,
+    measure_discrimination,
+    measure_log_score,
+    measure_net_benefits,
+    measure_rates,
+    measure_recalibration,
+    spiegelhalter_test,
+)
+from fastece.risk.variance import Quantity, SamplingLaw
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -319,7 +320,7 @@ def validation_of(call: Call, key: int, event: str, clip: float | None = None) -
         rule = "must be binary or a class: a risk is that of one event"
         raise InputError("setting", rule, value=call.setting, hint="setting=1")
     sample, unit = scale_weights(table.samples(reads_only=True)[0])
-    rows = risk.rows_of(sample)._replace(chosen_clip=clip)
+    rows = rows_of(sample)._replace(chosen_clip=clip)
     law = SamplingLaw(call.clusters, call.level, call.counts)
     distances = measure_curve(call)
     quantities = {
@@ -327,7 +328,9 @@ def validation_of(call: Call, key: int, event: str, clip: float | None = None) -
         **measure_rates(rows, law),
         **measure_recalibration(rows, law),
         **distances.quantities,
-        **measure_scores(rows, law),
+        "spiegelhalter": spiegelhalter_test(rows, law),
+        **measure_brier(rows, law),
+        "log_score": measure_log_score(rows, law),
         "c_statistic": measure_discrimination(rows, law),
     }
     highest_score = distances.curve[0, -1]
@@ -396,7 +399,7 @@ def is_decided_by_clip(rows: RiskRows, slope: Quantity) -> bool:
     interval = slope.confidence_interval
     if interval is None or not rows.is_certain.any():
         return False
-    beta, _ = risk.slope_model(rows, SMALLER_CLIP * rows.clip).fit()
+    beta, _ = slope_model(rows, SMALLER_CLIP * rows.clip).fit()
     return not interval.low <= float(beta[1]) <= interval.high
 
 
@@ -423,7 +426,7 @@ def check_thresholds(thresholds: Any) -> list[NetBenefit]:
         return [*map(NetBenefit, DEFAULT_THRESHOLDS)]
     if isinstance(thresholds, str) or not np.ndim(thresholds) or not len(thresholds):
         raise InputTypeError("thresholds", "must be a list of probabilities", value=thresholds)
-    checked = {risk.check_threshold("thresholds", x) for x in np.ravel(thresholds).tolist()}
+    checked = {check_threshold("thresholds", x) for x in np.ravel(thresholds).tolist()}
     return [*map(NetBenefit, sorted(checked))]
 
 

@@ -6,7 +6,7 @@ quantities by the names of their attributes of `Validation`.
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +14,30 @@ import numpy as np
 from fastece.data.samples import scale_weights
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Record
-from fastece.estimators import risk
 from fastece.estimators.bayes.cells import cells_of_rows
 from fastece.estimators.bayes.curves import Curves
 from fastece.estimators.bayes.estimator import BayesCurve
-from fastece.estimators.risk import Logistic, RiskRows
-from fastece.inference.variance import LOG, LOGIT, Quantity, SamplingLaw, wilson_interval
+from fastece.estimators.risk import (
+    BY_CURVE,
+    Logistic,
+    RiskRows,
+    c_statistic,
+    curve_probabilities,
+    gap_sizes,
+    intercept,
+    intercept_model,
+    mean_curve_gaps,
+    observed_over_expected,
+    placements,
+    rows_of,
+    scaled_brier,
+    slope,
+    slope_model,
+)
 from fastece.kernels.types import F64
 from fastece.resampling.bootstrap import Resampling, resample
 from fastece.resampling.call import Call, compute_values
+from fastece.risk.variance import Quantity, SamplingLaw, wilson_interval
 
 # Ends of intervals of coefficients are looked for up to this many doublings of a standard error.
 MAX_DOUBLINGS = 30
@@ -48,21 +63,20 @@ def measure_rates(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
 
 def measure_ratio(rows: RiskRows, law: SamplingLaw) -> Quantity:
     """Compute O/E with an interval and a test on the log scale."""
-    ratio = risk.BY_ROWS["oe"](rows)
+    ratio = observed_over_expected(rows)
     expected = float(rows.w @ rows.s)
     if ratio == 0 and expected > 0:
         high = most_events_behind_none(rows, law) / expected
         return Quantity(ratio, ConfidenceInterval(0.0, high))
     if not 0 < ratio < math.inf:
         return Quantity(ratio)
-    # The influences on the logarithm of O/E.
-    influences = rows.w * (rows.y - ratio * rows.s) / float(rows.w @ rows.y)
-    quantity = law.quantity(ratio, influences * ratio, scale=LOG)
-    standard_error = law.standard_error(influences)
+    influences_on_log = rows.w * (rows.y - ratio * rows.s) / float(rows.w @ rows.y)
+    log_ratio = law.quantity(math.log(ratio), influences_on_log)
+    quantity = Quantity(ratio).with_interval_of(log_ratio, np.exp)
+    standard_error = law.standard_error(influences_on_log)
     if not standard_error > 0:
         return quantity
-    p_value = law.p_value(math.log(ratio) / standard_error)
-    return Quantity(ratio, quantity.confidence_interval, p_value)
+    return replace(quantity, p_value=law.p_value(log_ratio.value / standard_error))
 
 
 def most_events_behind_none(rows: RiskRows, law: SamplingLaw) -> float:
@@ -105,14 +119,14 @@ def measure_recalibration(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantit
     Cox (1958, "Two further applications of a model for binary regression").
     """
     quantities = {
-        "intercept": Quantity(risk.intercept(rows)),
-        "slope": Quantity(risk.slope(rows)),
+        "intercept": Quantity(intercept(rows)),
+        "slope": Quantity(slope(rows)),
         "slope_intercept": Quantity(math.nan),
     }
     if rows.is_mixed:
-        quantities["intercept"] = estimate_coefficient(risk.intercept_model(rows), 0, 0.0, law)
+        quantities["intercept"] = estimate_coefficient(intercept_model(rows), 0, 0.0, law)
     if math.isfinite(quantities["slope"].value):
-        model = risk.slope_model(rows)
+        model = slope_model(rows)
         quantities["slope"] = estimate_coefficient(model, 1, 1.0, law)
         quantities["slope_intercept"] = estimate_coefficient(model, 0, 0.0, law)
     quantities["recalibration_test"] = joint_test(rows, law)
@@ -200,15 +214,6 @@ def joint_test(rows: RiskRows, law: SamplingLaw) -> Quantity:
 # --- scores ---------------------------------------------------------------------------------
 
 
-def measure_scores(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
-    """Compute Spiegelhalter's z, the Brier score, raw and scaled, and the log score."""
-    return {
-        "spiegelhalter": spiegelhalter_test(rows, law),
-        **measure_brier(rows, law),
-        "log_score": measure_log_score(rows, law),
-    }
-
-
 def spiegelhalter_test(rows: RiskRows, law: SamplingLaw) -> Quantity:
     """Test the Brier score against its mean for a calibrated model.
 
@@ -243,7 +248,7 @@ def measure_brier(rows: RiskRows, law: SamplingLaw) -> dict[str, Quantity]:
         influences = share * (through_rate - (squares - brier)) / reference
     return {
         "brier": law.quantity(brier, share * (squares - brier), low=0.0, high=1.0),
-        "scaled_brier": law.quantity(risk.scaled_brier(rows), influences, high=1.0),
+        "scaled_brier": law.quantity(scaled_brier(rows), influences, high=1.0),
     }
 
 
@@ -264,10 +269,12 @@ def measure_discrimination(rows: RiskRows, law: SamplingLaw) -> Quantity:
     The variance is the one of DeLong, DeLong and Clarke-Pearson (1988, "Comparing the areas under
     two or more correlated receiver operating characteristic curves").
     """
-    value = risk.c_statistic(rows)
+    from scipy.special import expit, logit
+
+    value = c_statistic(rows)
     if not 0 < value < 1:
         return Quantity(value)
-    influences = risk.placements(rows) - value
+    influences = placements(rows) - value
     for outcome in (0, 1):
         has_outcome = rows.y == outcome
         share = rows.w[has_outcome] / rows.w[has_outcome].sum()
@@ -275,7 +282,8 @@ def measure_discrimination(rows: RiskRows, law: SamplingLaw) -> Quantity:
         correction = 1 - float(share @ (share / rows.c[has_outcome]))
         scale = 1 / math.sqrt(correction) if correction > 0 else math.nan
         influences[has_outcome] *= share * scale
-    return law.quantity(value, influences, scale=LOGIT)
+    on_logit_scale = law.quantity(float(logit(value)), influences / (value * (1 - value)))
+    return Quantity(value).with_interval_of(on_logit_scale, expit)
 
 
 # --- the calibration curve ------------------------------------------------------------------
@@ -305,20 +313,20 @@ def measure_curve(call: Call) -> CurveDistances:
     posterior = BayesCurve().posterior([sample], call.design_effect)
     ordered = sample.sorted()
     counts = ordered.counts
-    rows = risk.rows_of(ordered)
+    rows = rows_of(ordered)
     cells = cells_of_rows(ordered, counts).thinned(call.design_effect / sample.votes)
-    grid, curves = risk.curve_probabilities(ordered, Curves(cells))
+    grid, curves = curve_probabilities(ordered, Curves(cells))
     tail = (1 - call.level) / 2
-    values = risk.mean_curve_gaps(ordered, rows, counts)
+    values = mean_curve_gaps(ordered, rows, counts)
     distances_of_curves = np.array(
-        [risk.gap_sizes(np.interp(rows.s, grid, curve) - rows.s, rows.w) for curve in curves.T]
+        [gap_sizes(np.interp(rows.s, grid, curve) - rows.s, rows.w) for curve in curves.T]
     )
     low, high = np.quantile(distances_of_curves, [tail, 1 - tail], axis=0)
     low = np.minimum(low, values)
     high = np.maximum(high, values)
     interval_of_ici = ConfidenceInterval(*posterior.interval(call.level))
     quantities = {"ici": Quantity(posterior.value, interval_of_ici)}
-    for j, name in enumerate(risk.BY_CURVE):
+    for j, name in enumerate(BY_CURVE):
         interval = ConfidenceInterval(float(low[j]), float(high[j]))
         quantities[name] = Quantity(float(values[j]), interval)
     ends = np.quantile(curves, [tail, 1 - tail], axis=1)
