@@ -334,8 +334,8 @@ def compare(
       a                0.170
       b                0.027
       a - b            0.142
-      95 % CI (mover)  [0.092, 0.174]
-      p-value          0.0018
+      95 % CI (mover)  [0.106, 0.174]
+      p-value          0.0011
     >>> print(compare(y, p**2, p, estimator="brier_score"))
     BrierScore(), setting binary: 1000 rows, 1999 replicates
       a                0.202
