@@ -89,7 +89,8 @@ class ComparisonResult(BootstrapResult):
         """Sentences that stand below the numbers."""
         interval = self.confidence_interval
         is_known = ~np.isnan(interval.low) & ~np.isnan(interval.high) & ~np.isnan(self.p_value)
-        rejects = np.less(self.p_value, 1 - self.confidence_level)
+        # Without rounding, 1 - 0.95 is greater than a p-value of 0.05.
+        rejects = np.less(self.p_value, round(1 - self.confidence_level, 12))
         disagree = is_known & (rejects == holds(interval, 0.0))
         return [*super().notes, self._disagreement] if disagree.any() else super().notes
 

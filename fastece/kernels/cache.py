@@ -286,7 +286,7 @@ SHIPPED = find_shipped_folder()
 
 
 class KernelCache:
-    """Compiled code of one kernel, as numba's dispatcher asks a cache for it."""
+    """Compiled code of one kernel, as a cache of numba's dispatcher."""
 
     def __init__(self, dispatcher: Any) -> None:
         function = dispatcher.py_func

@@ -347,7 +347,7 @@ def sort_kept(kept: F64, kept_weight: F64, only_score: F64) -> tuple[F64, F64]:
 
 @jit
 def add_left_out(w: F64, n_rows: int, parts: Parts, marks: Marks) -> F64:
-    """Return the weights of sorted rows, with those of rows left out behind them.
+    """Return the weights of sorted rows, each with all weight left out behind.
 
     `w` are the weights of the `n_rows` rows themselves; empty weights are 1.
     """
