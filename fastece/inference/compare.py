@@ -334,8 +334,8 @@ def compare(
       a                0.170
       b                0.027
       a - b            0.142
-      95 % CI (mover)  [0.092, 0.174]
-      p-value          0.0018
+      95 % CI (mover)  [0.106, 0.174]
+      p-value          0.0011
     >>> print(compare(y, p**2, p, estimator="brier_score"))
     BrierScore(), setting binary: 1000 rows, 1999 replicates
       a                0.202
@@ -351,8 +351,8 @@ def compare(
     >>> compare(y, p, {"squared": p**2, "cautious": 0.1 + 0.8 * p, "same": p})
     setting binary: 1000 rows
       name           a       b   a - b  joint 95 % CI (mover)  joint p-value
-      squared    0.027   0.170  -0.142       [-0.174, -0.082]         0.0025
-      cautious   0.027   0.062  -0.035        [-0.052, 0.027]           0.16
+      squared    0.027   0.170  -0.142       [-0.175, -0.098]          0.002
+      cautious   0.027   0.062  -0.035        [-0.052, 0.023]           0.13
       same      0.0273  0.0273       0                 [0, 0]           1.00
       Joint intervals and p-values hold for all 3 comparisons together (step-down min-p).
     """
