@@ -12,20 +12,18 @@ from numpy.typing import NDArray
 from fastece import kernels
 from fastece.data.errors import InputError
 from fastece.data.parameters import check_choice, check_real
-from fastece.data.samples import CopyReadOnlyOnUnpickle, Sample
+from fastece.data.samples import ALL, Sample
 from fastece.data.threads import Map
-from fastece.estimators.base import Plan, check_width
+from fastece.estimators.base import check_width
 from fastece.estimators.pairs import (
     Bands,
     PairEstimator,
+    PairPlan,
     check_rows,
-    label_places,
-    multiply_band,
-    multiply_runs,
+    multiply,
     read_vectors,
-    sum_by_label,
 )
-from fastece.kernels.types import F64, I32, I64
+from fastece.kernels.types import F64, I64
 
 # The bandwidths that the likelihood chooses from.
 BANDWIDTHS = tuple(np.logspace(-5, -1, 10).tolist())
@@ -38,21 +36,19 @@ MIN_PROBABILITY = 1e-5
 DENSITY_UNDERFLOW = 1e-200
 # Rows among which distances are measured for the width.
 MAX_MEASURED_ROWS = 1000
-# Products of weights below this have lost digits, as where a replicate has none of the heavy rows.
-WEIGHT_UNDERFLOW = 1e-280
 
 
 # --- from densities: how often classes come true near a prediction ----------------------------
 
 
 @dataclass(frozen=True)
-class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
+class DirichletPlan(PairPlan):
     """Prepared data of `DirichletKDE`, with rows sorted by class."""
 
-    prob: F64  # (n, K)
-    label: I64  # (n,)
-    v: F64  # (n,) weights
-    order: I64  # (n,) position of each row in the sample
+    prob: F64
+    label: I64
+    v: F64
+    order: Any
     bandwidth: float
 
     @cached_property
@@ -93,20 +89,15 @@ class DirichletPlan(Plan, CopyReadOnlyOnUnpickle):
         """
         band = np.empty((rows.stop - rows.start, self.v.size))
         scaled = self.log_prob[rows] * inverse
-        kernels.vectors.fill_pairs(scaled, self.columns, constant, False, False, band)
+        kernels.vectors.fill_pairs(scaled, self.columns, constant, False, band)
         band[np.arange(len(band)), np.arange(rows.start, rows.stop)] = -np.inf
         return band
 
     def where(self, c: F64) -> "DirichletPlan":
         """Return the plan of the rows that count, their weights multiplied by counts."""
         rows = np.flatnonzero(c)
-        return replace(
-            self,
-            prob=self.prob[rows],
-            label=self.label[rows],
-            v=self.v[rows] * c[rows],
-            order=np.arange(rows.size),
-        )
+        v = self.v[rows] * c[rows]
+        return replace(self, prob=self.prob[rows], label=self.label[rows], v=v, order=ALL)
 
 
 def log_factor(prob: F64, bandwidth: float) -> F64:
@@ -205,7 +196,7 @@ class DirichletKDE(PairEstimator):
         return replace(plan, bandwidth=bandwidth)
 
     def errors(self, plan: DirichletPlan, rows: slice, hits: F64) -> F64:
-        """Compute errors (b, R) of some rows from class densities (b, K, R) near them.
+        """Compute errors (b, W) of some rows from class densities (b, K, W) near them.
 
         An error is nan where no row is near.
         """
@@ -224,37 +215,39 @@ class DirichletKDE(PairEstimator):
 
     def evaluate(self, plan: DirichletPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
-        c = c[plan.order].astype(np.float64)
-        if np.count_nonzero(c) < 2:
-            return np.nan
-        return self.value(plan.where(c))
+        return self.value_of_rows(plan, c[plan.order].astype(np.float64))
 
-    def replicates(self, plan: DirichletPlan, c: F64) -> F64:
-        """Compute the value for each column of counts (n, 32), in one pass over the pairs."""
-        counts = c[plan.order]
-        total = np.zeros(c.shape[1])
-        has_lost_digits = np.zeros(c.shape[1], np.bool_)
-        for rows, band in plan.bands:
-            hits = multiply_runs(band, counts, plan.starts)
-            is_drawn = counts[rows] > 0
-            is_tiny = hits.sum(axis=1) < DENSITY_UNDERFLOW
-            has_lost_digits |= (is_tiny & is_drawn).any(axis=0)
-            weight = plan.v[rows][:, None] * counts[rows]
-            errors = self.errors(plan, rows, hits)
-            total += np.where(is_drawn, weight * errors, 0.0).sum(axis=0)
-        values = total / (plan.v[:, None] * counts).sum(axis=0)
-        for r in np.flatnonzero(has_lost_digits):
-            values[r] = self.evaluate(plan, c[:, r])
+    def value_of_rows(self, plan: DirichletPlan, c: F64) -> float:
+        """Compute the value of the rows of the plan that count, from pairs of them alone."""
+        return self.value(plan.where(c)) if np.count_nonzero(c) > 1 else np.nan
+
+    def values_of_counts(self, plan: DirichletPlan, c: F64) -> F64:
+        """Compute the values (W,) of rows that count so often (n, W)."""
+
+        def sums(rows: slice, band: F64) -> Any:
+            hits = [multiply(band[:, i:j], c[i:j]) for i, j in pairwise(plan.starts)]
+            density = np.stack(hits, axis=1)
+            is_drawn = c[rows] > 0
+            is_tiny = is_drawn & (density.sum(axis=1) < DENSITY_UNDERFLOW)
+            errors = np.where(is_drawn, self.errors(plan, rows, density), 0.0)
+            return plan.v[rows] @ (c[rows] * errors), is_tiny.sum(axis=0)
+
+        total, n_tiny = plan.bands.sum_over(sums)
+        values = total / (plan.v @ c)
+        for r in np.flatnonzero(n_tiny):
+            values[r] = self.value_of_rows(plan, c[:, r])
         return np.asarray(values)
 
-    def label_values(self, plan: DirichletPlan, y: I32) -> F64:
-        """Compute the values (32,) with other labels (n, 32), rows having their weights."""
-        place = label_places(y[plan.order])
-        total = np.zeros(y.shape[1])
-        for rows, band in plan.bands:
-            hits = sum_by_label(band, place, plan.prob.shape[1])
-            total += (plan.v[rows][:, None] * self.errors(plan, rows, hits)).sum(axis=0)
-        return np.asarray(total / plan.v.sum())
+    def values_of_classes(self, plan: DirichletPlan, is_class: F64) -> F64:
+        """Compute the values (W,) of rows with other classes, one-hot (n, K, W)."""
+        n, n_classes, width = is_class.shape
+        flat = is_class.reshape(n, -1)
+
+        def sums(rows: slice, band: F64) -> Any:
+            hits = multiply(band, flat).reshape(-1, n_classes, width)
+            return plan.v[rows] @ self.errors(plan, rows, hits)
+
+        return np.asarray(plan.bands.sum_over(sums) / plan.v.sum())
 
     def truth(self, plan: DirichletPlan, q: F64) -> float:
         """Compute the error if the classes have the true probabilities `q` (n, K).
@@ -262,78 +255,57 @@ class DirichletKDE(PairEstimator):
         It is the error of the smoothed difference between both, which is 0 for a calibrated model.
         """
         gap = q[plan.order] - plan.prob
-        total = 0.0
-        for rows, band in plan.bands:
-            mean = np.abs(multiply_band(band, gap) / band.sum(axis=1, keepdims=True))
-            total += float(plan.v[rows] @ (mean**self.norm).sum(axis=1))
-        return float(total / plan.v.sum())
+
+        def sizes(rows: slice, band: F64) -> Any:
+            mean = np.abs(multiply(band, gap) / band.sum(axis=1, keepdims=True))
+            return plan.v[rows] @ (mean**self.norm).sum(axis=1)
+
+        return float(plan.bands.keep().sum_over(sizes) / plan.v.sum())
 
 
 # --- from pairs of gaps: whether neighbours are off in the same direction ---------------------
 
 
 @dataclass(frozen=True)
-class SKCEPlan(Plan, CopyReadOnlyOnUnpickle):
-    """Prepared data of `SKCE` for a sample."""
+class SKCEPlan(PairPlan):
+    """Prepared data of `SKCE`.
 
-    prob: F64  # (n, K)
-    gap: F64  # (n, K) unit vector of the class minus the probabilities
-    v: F64  # (n,) weights
-    scale: float  # the kernel is ``exp(scale * d)``, -inf where the width is 0
-    is_gaussian: bool  # whether d is the squared distance
-    is_biased: bool  # whether each row makes a pair with itself
+    The kernel is ``exp(scale * d)``, with the distance d of two rows or, if `is_gaussian`, its
+    square; the scale is -inf where the width is 0.
+    """
+
+    prob: F64
+    label: I64
+    v: F64
+    scale: float
+    is_gaussian: bool
+
+    order = ALL
 
     @cached_property
-    def kernel_bands(self) -> Bands:
-        """Bands of kernel values times the weights of both rows.
+    def gap(self) -> F64:
+        """Gaps (n, K) between the class, as a unit vector, and the class vector."""
+        gap = -self.prob
+        gap[np.arange(self.label.size), self.label] += 1.0
+        return gap
 
-        A band has pairs of its rows with all rows up to them. A pair of two rows stands there once,
-        and counts twice.
+    @cached_property
+    def bands(self) -> Bands:
+        """Bands of kernel values of pairs of two rows.
+
+        A band has pairs of its rows with all rows before them. A pair stands there once, and counts
+        twice.
         """
         columns = np.ascontiguousarray(self.prob.T)
 
         def fill(rows: slice) -> F64:
             band = np.empty((rows.stop - rows.start, rows.stop))
             kernels.vectors.fill_kernel(
-                self.prob[rows], columns, self.v, self.scale, self.is_gaussian, rows.start, band
+                self.prob[rows], columns, self.scale, self.is_gaussian, rows.start, band
             )
-            if not self.is_biased:
-                band[np.arange(len(band)), np.arange(rows.start, rows.stop)] = 0.0
             return band
 
         return Bands(self.prob.shape, fill)
-
-    @cached_property
-    def gap_bands(self) -> Bands:
-        """Bands of `kernel_bands` times the products of the gaps."""
-        columns = np.ascontiguousarray(self.gap.T)
-        kernel_bands = self.kernel_bands
-
-        def fill(rows: slice) -> F64:
-            band = kernel_bands.fill(rows)
-            kernels.vectors.fill_pairs(self.gap[rows], columns, np.empty(0), False, True, band)
-            return band
-
-        return Bands(self.prob.shape, fill)
-
-    @cached_property
-    def mean_prob(self) -> F64:
-        """Kernel-weighted sums (n, K) of the class vectors of all rows, for each row."""
-        mean = np.zeros(self.prob.shape)
-        for rows, band in self.kernel_bands:
-            # A pair counts twice, and one half belongs to each of its rows.
-            half = band / 2
-            mean[rows] += multiply_band(half, self.prob)
-            columns = np.ascontiguousarray(half.T)
-            mean[: rows.stop] += multiply_band(columns, self.prob[rows])
-        return mean
-
-    def total(self, w: F64) -> F64:
-        """Compute the total weight of all pairs, for weights (n, R) of the rows."""
-        if self.is_biased:
-            return np.asarray(w.sum(axis=0) ** 2)
-        # A square minus the squares of the weights would lose all digits of small weights.
-        return np.asarray(2 * (w[1:] * np.cumsum(w[:-1], axis=0)).sum(axis=0))
 
 
 @dataclass(frozen=True)
@@ -407,72 +379,99 @@ class SKCE(PairEstimator):
             reader = "the unbiased kernel calibration error"
             check_rows(sample, reader, hint="form='biased' takes them")
         prob, label, v = read_vectors(sample)
-        gap = -prob
-        gap[np.arange(label.size), label] += 1.0
         width = self.width
         if width == "median":
             width = median_distance(prob[:MAX_MEASURED_ROWS])
         is_gaussian = self.kernel == "gaussian"
         unit = 2 * width * width if is_gaussian else width
         scale = -1 / unit if unit > 0 else -math.inf
-        return SKCEPlan(prob, gap, v, scale, is_gaussian, self.form == "biased")
+        return SKCEPlan(prob, label, v, scale, is_gaussian)
 
     def value(self, plan: SKCEPlan, run: Map = map) -> float:
         """Compute the value, each row counting as much as its weight."""
+        return float(self.value_of_gaps(plan, plan.gap, plan.v, run))
 
-        def sum_band(rows: slice, band: F64) -> Any:  # noqa: ARG001
-            return band.sum(axis=1).sum()
+    def value_of_gaps(self, plan: SKCEPlan, gap: F64, w: F64, run: Map = map) -> Any:
+        """Compute the value of rows with gaps (n, K) and weights (n,)."""
+        w = (w / w.max())[:, None]  # so that no product is too small
+        gap = gap * w
+        columns = np.ascontiguousarray(gap.T)
 
-        with np.errstate(invalid="ignore"):  # a single row has no pairs
-            return float(plan.gap_bands.sum_over(sum_band, run) / plan.total(plan.v))
+        def products(rows: slice, band: F64) -> Any:
+            return (band * inner(gap[rows], columns[:, : rows.stop])).sum(axis=1).sum()
+
+        squares = plan.bands.sum_over(products, run)
+        return self.mean_of_pairs(squares + self.own_pairs((gap**2).sum()), w)[0]
 
     def evaluate(self, plan: SKCEPlan, c: NDArray[Any]) -> float:
         """Return the value when row i of the sample counts ``c[i]`` times."""
         rows = np.flatnonzero(c)
-        w = plan.v * c
-        w /= w.max()
-        return self.value(replace(plan, prob=plan.prob[rows], gap=plan.gap[rows], v=w[rows]))
+        v = plan.v[rows] * c[rows]
+        return self.value(replace(plan, prob=plan.prob[rows], label=plan.label[rows], v=v))
 
-    def replicates(self, plan: SKCEPlan, c: F64) -> F64:
-        """Compute the value for each column of counts (n, 32), in one pass over the pairs."""
-        total = np.zeros(c.shape[1])
-        for rows, band in plan.gap_bands:
-            total += (c[rows] * multiply_band(band, c)).sum(axis=0)
-        weight = plan.total(plan.v[:, None] * c)
-        with np.errstate(invalid="ignore", divide="ignore"):  # a single row has no pairs
-            values = np.asarray(total / weight)
-        for r in np.flatnonzero(weight < WEIGHT_UNDERFLOW):
-            values[r] = self.evaluate(plan, c[:, r])
-        return values
+    def values_of_counts(self, plan: SKCEPlan, c: F64) -> F64:
+        """Compute the values (W,) of rows that count so often (n, W)."""
+        w = plan.v[:, None] * c
+        w /= w.max(axis=0)  # so that no product is too small
+        columns = np.ascontiguousarray(plan.gap.T)
 
-    def label_values(self, plan: SKCEPlan, y: I32) -> F64:
-        """Compute the values (32,) with other labels (n, 32), rows having their weights.
+        def products(rows: slice, band: F64) -> Any:
+            pairs = band * inner(plan.gap[rows], columns[:, : rows.stop])
+            return (w[rows] * multiply(pairs, w[: rows.stop])).sum(axis=0)
 
-        A product of two gaps is ``[y_i = y_j] - p_i[y_j] - p_j[y_i] + p_i . p_j``: only the first
-        part needs all pairs.
-        """
-        mean = plan.mean_prob
-        place = label_places(y)
-        same = np.zeros(y.shape[1])
-        for rows, band in plan.kernel_bands:
-            sums = sum_by_label(band, place[: rows.stop], plan.prob.shape[1])
-            same += np.take_along_axis(sums, y[rows][:, None, :], axis=1).sum(axis=(0, 1))
-        crossed = np.take_along_axis(mean, y, axis=1).sum(axis=0)
-        constant = (mean * plan.prob).sum()
-        return np.asarray((same - 2 * crossed + constant) / plan.total(plan.v[:, None]))
+        own = (plan.gap**2).sum(axis=1) @ w**2
+        return self.mean_of_pairs(plan.bands.sum_over(products) + self.own_pairs(own), w)
+
+    def values_of_classes(self, plan: SKCEPlan, is_class: F64) -> F64:
+        """Compute the values (W,) of rows with other classes, one-hot (n, K, W)."""
+        w = plan.v[:, None] / plan.v.max()
+        gap = (is_class - plan.prob[:, :, None]) * w[:, None]
+        flat_gap = gap.reshape(len(gap), -1)
+
+        def products(rows: slice, band: F64) -> Any:
+            return (flat_gap[rows] * multiply(band, flat_gap[: rows.stop])).sum(axis=0)
+
+        squares = plan.bands.sum_over(products).reshape(gap.shape[1:]).sum(axis=0)
+        return self.mean_of_pairs(squares + self.own_pairs((gap**2).sum(axis=(0, 1))), w)
+
+    def own_pairs(self, squares: Any) -> Any:
+        """Return the squares of gaps where each row makes a pair with itself, or else 0."""
+        return squares if self.form == "biased" else 0.0
+
+    def mean_of_pairs(self, total: Any, w: F64) -> F64:
+        """Divide totals (W,) over all pairs by the weights of these; nan without a pair."""
+        with np.errstate(invalid="ignore"):
+            return np.asarray(total / self.weight_of_pairs(w))
+
+    def weight_of_pairs(self, w: F64) -> F64:
+        """Compute the weight (W,) of all pairs, for weights (n, W) of the rows."""
+        if self.form == "biased":
+            return np.asarray(w.sum(axis=0) ** 2)
+        # A square minus the squares of the weights would lose all digits of small weights.
+        return np.asarray(2 * (w[1:] * np.cumsum(w[:-1], axis=0)).sum(axis=0))
 
     def truth(self, plan: SKCEPlan, q: F64) -> float:
         """Compute the error if the classes have the true probabilities `q` (n, K).
 
         It is the biased form, over all pairs, whatever `form` is: so it is a square.
         """
-        return self.value(replace(plan, gap=q - plan.prob, is_biased=True))
+        plan.bands.keep()
+        biased = replace(self, form="biased")
+        return float(biased.value_of_gaps(plan, q - plan.prob, plan.v))
+
+
+def inner(rows: F64, columns: F64) -> F64:
+    """Multiply rows (b, K) with columns (K, m)."""
+    products = np.empty((len(rows), columns.shape[1]))
+    columns = np.ascontiguousarray(columns)
+    kernels.vectors.fill_pairs(rows, columns, kernels.NO_WEIGHTS, False, products)
+    return products
 
 
 def median_distance(prob: F64) -> float:
     """Compute the median distance between two rows; 0 for a single row."""
     squares = np.empty((len(prob), len(prob)))
     columns = np.ascontiguousarray(prob.T)
-    kernels.vectors.fill_pairs(prob, columns, np.empty(0), True, False, squares)
+    kernels.vectors.fill_pairs(prob, columns, np.empty(0), True, squares)
     pairs = squares[np.tril_indices(len(prob), -1)]
     return float(np.median(np.sqrt(pairs))) if pairs.size else 0.0

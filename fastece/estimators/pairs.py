@@ -5,20 +5,20 @@ with all others; it is computed and forgotten, unless all bands have room in mem
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.errors import InputError
-from fastece.data.samples import Sample, scale_weights
+from fastece.data.samples import CopyReadOnlyOnUnpickle, Sample, scale_weights
 from fastece.data.table import RowTable
 from fastece.data.threads import Map
-from fastece.estimators.base import Parameters
+from fastece.estimators.base import Parameters, Plan
 from fastece.estimators.draws import Counts, Draws, Labels, Rows, TableCounts
-from fastece.kernels import REPLICATES
-from fastece.kernels.types import F64, I32, I64, U32
+from fastece.kernels.types import F64, I64
 
 # Numbers of a band: the second-level cache has room left for the factors that it is multiplied by.
 MAX_NUMBERS_OF_BAND = 2**17
@@ -26,6 +26,8 @@ MAX_NUMBERS_OF_BAND = 2**17
 MIN_ROWS_OF_BAND = 16
 # Sums of a band for 32 replicates of all classes.
 MAX_SUMS_OF_BAND = 2**14
+# Rows of a matrix that is multiplied: with 320 columns they stay in the second-level cache.
+MULTIPLIED_ROWS = 128
 # Up to this many pairs are kept for the next replicates: 134 MB.
 MAX_KEPT_PAIRS = 2**24
 
@@ -50,14 +52,20 @@ class Bands:
         self.is_kept = n * n <= MAX_KEPT_PAIRS
         self.bands: list[F64] = []
 
-    def __iter__(self) -> Iterator[tuple[slice, F64]]:
+    def keep(self) -> "Bands":
+        """Keep all bands for the next sums, if they have room."""
         if self.is_kept and not self.bands:
             self.bands = [self.fill(rows) for rows in self.rows]
-        return zip(self.rows, self.bands or map(self.fill, self.rows), strict=True)
+        return self
 
     def sum_over(self, function: Callable[[slice, F64], Any], run: Map = map) -> Any:
         """Sum a function of the rows and values of each band, in the order of the bands."""
-        return np.sum(list(run(lambda rows: function(rows, self.fill(rows)), self.rows)), axis=0)
+
+        def value_of_band(i: int) -> Any:
+            band = self.bands[i] if self.bands else self.fill(self.rows[i])
+            return function(self.rows[i], band)
+
+        return np.sum(list(run(value_of_band, range(len(self.rows)))), axis=0)
 
 
 class ClassVectors(NamedTuple):
@@ -96,6 +104,28 @@ def check_rows(sample: Sample, reader: str, hint: str = "") -> None:
         raise InputError("y_true", rule, hint=hint)
 
 
+class PairPlan(Plan, CopyReadOnlyOnUnpickle):
+    """Prepared data of a `PairEstimator`.
+
+    Attributes
+    ----------
+    prob : (n, K) float64 array
+    label : (n,) int64 array
+    v : (n,) float64 array
+        Weights of the rows.
+    order : (n,) int64 array or slice
+        The position of each row in the sample.
+    bands : Bands
+        Kernel values of pairs of rows.
+    """
+
+    prob: F64
+    label: I64
+    v: F64
+    order: Any
+    bands: Any
+
+
 class PairEstimator(Parameters, ABC):
     """An estimator of class vectors that looks at all pairs of rows."""
 
@@ -103,7 +133,7 @@ class PairEstimator(Parameters, ABC):
     needs_vectors = True
     needs_sorted = False
     reads_pairs = True
-    native = (Counts, Labels, Rows)
+    native = (Counts, TableCounts, Labels, Rows)
 
     @abstractmethod
     def prepare(self, sample: Sample, size: int, run: Map = map) -> Any:
@@ -114,16 +144,20 @@ class PairEstimator(Parameters, ABC):
         """Compute the value, each row counting as much as its weight."""
 
     @abstractmethod
-    def replicates(self, plan: Any, c: F64) -> F64:
-        """Compute the value for each column of counts `c` (n, 32)."""
+    def evaluate(self, plan: Any, c: NDArray[Any]) -> float:
+        """Return the value when row i of the sample counts ``c[i]`` times."""
+
+    @abstractmethod
+    def values_of_counts(self, plan: Any, c: F64) -> F64:
+        """Compute the values (W,) of rows that count so often (n, W)."""
+
+    @abstractmethod
+    def values_of_classes(self, plan: Any, is_class: F64) -> F64:
+        """Compute the values (W,) of rows with other classes, one-hot (n, K, W)."""
 
     @abstractmethod
     def truth(self, plan: Any, q: F64) -> float:
         """Compute the error if the classes have the true probabilities `q` (n, K)."""
-
-    @abstractmethod
-    def label_values(self, plan: Any, y: I32) -> F64:
-        """Compute the values (32,) with other labels (n, 32), rows having their weights."""
 
     def point_values(self, table: RowTable, run: Map = map) -> F64:
         """Compute the values (K,) of all problems, with bands of pairs on each thread."""
@@ -133,40 +167,29 @@ class PairEstimator(Parameters, ABC):
 
     def values(self, plan: Any, draws: Draws) -> F64:
         """Compute the value of each replicate, in one pass over the pairs per block."""
-        match draws:
-            case Counts(c):
-                blocks = draws.blocks(c.shape[1])
-                return np.concatenate([self.replicates(plan, c.astype(np.float64)) for c in blocks])
-            case Labels(y):
-                return np.concatenate([self.label_values(plan, block) for block in y])
-            case TableCounts():
-                return super().values(plan, draws)
-        counts = (np.bincount(rows, minlength=plan.v.size) for rows in draws.rows)
-        return np.array([self.evaluate(plan, c) for c in counts])
+        if isinstance(draws, Rows):  # few of many, whose pairs alone are looked at
+            counts = (np.bincount(rows, minlength=plan.v.size) for rows in draws.rows)
+            return np.array([self.evaluate(plan, c) for c in counts])
+        plan.bands.keep()
+        if isinstance(draws, Labels):
+            classes = np.arange(plan.prob.shape[1])[:, None]
+            blocks = ((y[plan.order][:, None] == classes).astype(np.float64) for y in draws.y)
+            return np.concatenate([self.values_of_classes(plan, block) for block in blocks])
+        blocks = (c[plan.order].astype(np.float64) for c in draws.c)
+        return np.concatenate([self.values_of_counts(plan, block) for block in blocks])
 
 
-def multiply_band(band: F64, x: F64) -> F64:
-    """Multiply a band (b, m) with x (n, W) into products (b, W)."""
-    return multiply_runs(band, x, np.array([0, band.shape[1]]))[:, 0]
+def multiply(a: F64, x: F64) -> F64:
+    """Multiply a (b, m) with x (m, W), some rows of x at a time.
 
-
-def multiply_runs(band: F64, x: F64, starts: I64) -> F64:
-    """Multiply runs of columns of a band (b, m) with x (n, W) into products (b, S, W).
-
-    The runs begin at `starts` (S + 1,).
+    numpy leaves products to a library whose threads wait for each other: on a machine with other
+    work a bootstrap took thirty times as long.
     """
-    products = np.empty((len(band), starts.size - 1, x.shape[1]))
-    kernels.vectors.run_products(band, x, starts, products)
-    return products
-
-
-def label_places(y: I32) -> U32:
-    """Return the place of each label (n, 32) among labels (K, 32) of all replicates."""
-    return (y * REPLICATES + np.arange(REPLICATES)).astype(np.uint32)
-
-
-def sum_by_label(band: F64, place: U32, n_classes: int) -> F64:
-    """Sum a band (b, m) over the columns of each class, by replicate: (b, K, 32)."""
-    sums = np.empty((len(band), n_classes * REPLICATES))
-    kernels.vectors.place_sums(band, place, sums)
-    return sums.reshape(len(band), n_classes, REPLICATES)
+    product = np.zeros((len(a), x.shape[1]))
+    part = np.empty_like(product)
+    for first in range(0, len(x), MULTIPLIED_ROWS):
+        rows = slice(first, first + MULTIPLIED_ROWS)
+        factors = np.ascontiguousarray(a[:, rows])
+        kernels.vectors.fill_pairs(factors, x[rows], kernels.NO_WEIGHTS, False, part)
+        product += part
+    return product

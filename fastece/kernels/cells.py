@@ -79,7 +79,7 @@ def add_batch(
         Weights of misses and of hits.
     coarse : (P, N', 8) int64 array
         The words of each coarse cell; N' divides N.
-    groups : (P, 2 N', G) int64 array
+    groups : (P, G, 2 N') int64 array
         Weights of the misses and of the hits of each coarse cell, by group.
     totals, more : int64 arrays
         The totals, and the numbers that the batch adds to them, without distances and the second
@@ -161,7 +161,7 @@ def add_batch(
                 square_low += np.int64((square - np.float64(np.int64(square))) * DETAIL)
             for i in range(g.size):
                 line = np.int64(word[i]) // WORDS * 2 + np.int64(y[i])
-                sums_of_groups[line, g[i]] += weight_bits[i] - ROUND_BITS
+                sums_of_groups[g[i], line] += weight_bits[i] - ROUND_BITS
     for i in range(totals.size):
         totals[i] += more[i]
     totals[SQUARE_LOW] += square_low

@@ -14,7 +14,7 @@ from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT, exponential, lane
 from fastece.kernels.compiling import jit
 from fastece.kernels.quantiles import increasing_order
 from fastece.kernels.reading import read_problem
-from fastece.kernels.types import F64, I64, U8, U32
+from fastece.kernels.types import F64, U8
 
 # Columns of a line that are filled at a time: with four classes they stay in the first-level cache.
 PIECE = 512
@@ -83,13 +83,10 @@ def add_squares(a: F64, c: F64, columns: F64, first: int, out: F64, more: F64) -
 
 
 @jit
-def fill_pairs(
-    rows: F64, columns: F64, constant: F64, is_square: bool, is_factor: bool, band: F64
-) -> None:
+def fill_pairs(rows: F64, columns: F64, constant: F64, is_square: bool, band: F64) -> None:
     """Fill `band` with a constant plus products of rows (b, K) with columns (K, m).
 
-    The constant (m,) may be empty. If `is_square`, it is squared distances instead of products, and
-    if `is_factor`, the band is multiplied by them.
+    The constant (m,) may be empty. If `is_square`, it is squared distances instead of products.
     """
     work = np.empty((2, PIECE))
     for left in range(0, band.shape[1], PIECE):
@@ -111,38 +108,34 @@ def fill_pairs(
                 line = band[i + k, left : left + PIECE]
                 value = work[k]
                 for j in range(line.size):
-                    line[j] = line[j] * value[j] if is_factor else value[j]
+                    line[j] = value[j]
 
 
 @jit
 def fill_kernel(
-    rows: F64, columns: F64, v: F64, scale: float, is_gaussian: bool, first: int, band: F64
+    rows: F64, columns: F64, scale: float, is_gaussian: bool, first: int, band: F64
 ) -> None:
-    """Fill `band` with kernel values of pairs, times the weights of both rows.
+    """Fill `band` with twice the kernel values of pairs of two rows.
 
     Rows are those from `first` on, and columns all up to the last of them. Each pair stands there
-    once, so it counts twice where it is of two rows.
+    once, and a row makes none with itself.
 
     The kernel is ``exp(scale * d)``, with d the distance or, if `is_gaussian`, its square; 1 where
     the distance is 0, so that the scale may be -inf.
     """
     work = np.empty(PIECE)
-    yes = rows.size >= 0  # a variable, as elsewhere
-    fill_pairs(rows, columns, np.empty(0), yes, not yes, band)
+    fill_pairs(rows, columns, np.empty(0), rows.size >= 0, band)  # a variable, as elsewhere
     for i in range(band.shape[0]):
-        weight_of_row = v[first + i]
-        line = band[i]
+        line = band[i, : first + i]
         for left in range(0, line.size, PIECE):
             part = line[left : left + PIECE]
-            weight = v[left : left + PIECE]
             for j in range(part.size):
                 d = part[j] if is_gaussian else np.sqrt(part[j])
                 part[j] = scale * d if part[j] > 0.0 else 0.0
             exponential(part, work)
             for j in range(part.size):
-                part[j] *= 2.0 * weight_of_row * weight[j]
-        line[first + i] *= 0.5
-        zero(line[first + i + 1 :])
+                part[j] *= 2.0
+        zero(band[i, first + i :])
 
 
 @jit
@@ -217,49 +210,6 @@ def log_sums(band: F64, constant: F64, inverse: F64, out: F64) -> None:
     for h in range(out.shape[0]):
         for i in range(out.shape[1]):
             out[h, i] += np.log(total[h, i])
-
-
-@jit
-def run_products(band: F64, x: F64, starts: I64, out: F64) -> None:
-    """Multiply each line with x (n, W), run by run, into products (b, S, W).
-
-    Runs of columns begin at `starts` (S + 1).
-    """
-    for i in range(band.shape[0]):
-        line = band[i]
-        for s in range(starts.size - 1):
-            sums = out[i, s]
-            zero(sums)
-            begin, end = starts[s], starts[s + 1]
-            end_of_fours = begin + (end - begin) // 4 * 4
-            for j in range(begin, end_of_fours, 4):
-                a0, a1, a2, a3 = line[j], line[j + 1], line[j + 2], line[j + 3]
-                x0, x1, x2, x3 = x[j], x[j + 1], x[j + 2], x[j + 3]
-                for r in range(sums.size):
-                    sums[r] += (a0 * x0[r] + a1 * x1[r]) + (a2 * x2[r] + a3 * x3[r])
-            for j in range(end_of_fours, end):
-                x0 = x[j]
-                for r in range(sums.size):
-                    sums[r] += line[j] * x0[r]
-
-
-@jit
-def place_sums(band: F64, place: U32, out: F64) -> None:
-    """Sum up each line by the places (n, 32) of its columns, into (b, P).
-
-    Columns have a place for each replicate.
-
-    Places are unsigned, as others have to be asked whether they are negative, which takes as long
-    again: 0.36 ns an addition.
-    """
-    for i in range(band.shape[0]):
-        line = band[i]
-        sums = out[i]
-        zero(sums)
-        for j in range(line.size):
-            places = place[j]
-            for r in range(places.size):
-                sums[np.uint64(places[r])] += line[j]
 
 
 # --- pairs of scores ------------------------------------------------------------------------

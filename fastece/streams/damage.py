@@ -145,7 +145,7 @@ def laws_of_problem(
     if groups.size:
         rule = "must be weights that are not below 0"
         yield Law("groups", rule, groups >= 0, groups, k)
-        weight_of_groups = groups.sum(axis=1)
+        weight_of_groups = groups.sum(axis=0)
         rule = "must add up to the weights of the fine cells"
         weight_of_cells = coarse_sums(fine.T, len(coarse)).T.ravel()
         yield Law("groups", rule, weight_of_groups == weight_of_cells, weight_of_groups, k)

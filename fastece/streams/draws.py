@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece import kernels
 from fastece.data.samples import Sample
 from fastece.estimators.draws import TableCounts
 from fastece.kernels.types import F64, I32, I64
@@ -25,7 +26,7 @@ class GroupDraws(ReplicateDraws):
         Draws of as many groups as have rows.
     occupied : (m,) int64 array
         The groups that have rows.
-    weights : (P, 2 N', G) int64 array
+    weights : (P, G, 2 N') int64 array
         Weights of both outcomes in the coarse cells of each problem, by group.
     samples : list of Sample
         The cells of each problem as sorted rows with counts.
@@ -46,7 +47,7 @@ class GroupDraws(ReplicateDraws):
     def make(self, first: int, blocks: int) -> NDArray[Any]:
         """Draw how often each group (B, G, 32) counts in some blocks."""
         drawn = self.draws.make(first, blocks)
-        counts = np.zeros((blocks, self.weights.shape[2], drawn.shape[2]))
+        counts = np.zeros((blocks, self.weights.shape[1], drawn.shape[2]))
         counts[:, self.occupied] = drawn
         return counts
 
@@ -56,10 +57,14 @@ class GroupDraws(ReplicateDraws):
         Those of one replicate are neighbours in memory, as replicates are evaluated one by one.
         """
         sample = self.samples[problem]
-        weights = self.weights[problem].T.astype(np.float64)
-        total = weights.sum(axis=0)[sample.rows]
-        counts: F64 = (drawn.swapaxes(1, 2) @ weights)[..., sample.rows]
-        counts *= sample.counts / total
+        weights = self.weights[problem].astype(np.float64)
+        total = weights.sum(axis=0)
+        drawn_weight = np.empty((len(drawn), drawn.shape[2], total.size))
+        for block, product in zip(drawn, drawn_weight, strict=True):
+            factors = np.ascontiguousarray(block.T)
+            kernels.vectors.fill_pairs(factors, weights, kernels.NO_WEIGHTS, False, product)
+        counts = drawn_weight[..., sample.rows]
+        counts *= sample.counts / total[sample.rows]
         return counts.swapaxes(1, 2)
 
     def reorder(self, drawn: NDArray[Any], order: I32) -> NDArray[Any]:  # noqa: ARG002

@@ -47,7 +47,7 @@ class State:
         Weights of both outcomes in the fine cells of each problem.
     coarse : (P, N', 8) int64 array
         The words of `kernels.cells` of each coarse cell.
-    groups : (P, 2 N', G) int64 array
+    groups : (P, G, 2 N') int64 array
         Weights of both outcomes in the coarse cells, by group of rows.
     totals : int64 array
         The totals of `kernels.cells.TOTALS`.
@@ -63,7 +63,7 @@ class State:
         coarse = settings.n_coarse
         self.fine = np.zeros((problems, settings.n_cells + 2, 2), np.int64)
         self.coarse = np.zeros((problems, coarse, kernels.cells.WORDS), np.int64)
-        self.groups = np.zeros((problems, 2 * coarse, settings.n_groups), np.int64)
+        self.groups = np.zeros((problems, settings.n_groups, 2 * coarse), np.int64)
         self.totals = make_totals({"parts": 1, "fingerprint": settings.fingerprint})
         self.is_sum = False
         self.cell_cache: list[ScoreCells] | None = None
@@ -355,7 +355,7 @@ class State:
 
     def draws(self) -> GroupDraws:
         """Return draws of the groups of rows, as many as there are."""
-        occupied = np.flatnonzero(self.groups[0].any(axis=0))
+        occupied = np.flatnonzero(self.groups[0].any(axis=1))
         if occupied.size < 2:
             rule = "must be at least 2 that have rows of positive weight, as groups are drawn"
             raise InputError("groups", rule, value=occupied.size)

@@ -73,7 +73,7 @@ def test_a_batch_is_added_up_as_integers(problems, n, kind):
     for kernel, has_groups in product(forms(cells.add_batch), (False, True)):
         fine = np.ones((problems, CELLS + 2, 2), np.int64)
         coarse = np.ones((problems, COARSE, 8), np.int64)
-        groups = np.ones((problems, 2 * COARSE, GROUPS if has_groups else 0), np.int64)
+        groups = np.ones((problems, GROUPS if has_groups else 0, 2 * COARSE), np.int64)
         totals = 10 * more
         group_of_row = group if has_groups else group[:0]
         kernel(score, hit, w, group_of_row, distance, fine, coarse, groups, totals, more)
@@ -82,7 +82,7 @@ def test_a_batch_is_added_up_as_integers(problems, n, kind):
             assert (fine[k] - 1).tolist() == fine_sums
             assert (coarse[k] - 1).tolist() == coarse_sums
             if has_groups:
-                assert (groups[k] - 1).tolist() == group_sums
+                assert (groups[k] - 1).T.tolist() == group_sums
         expected = 11 * more
         expected[cells.SQUARE_LOW] += low  # the same in all problems
         of_distance = slice(cells.DISTANCE, cells.DISTANCE + 2)

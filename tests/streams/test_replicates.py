@@ -85,7 +85,7 @@ def groups_of(rows, n_replicates=1000, seed=7, groups=None):
         label = None if groups is None else groups[[i]]
         state.update([1], [0.3], row_offset=int(row), groups=label)
         sums = state.state_dict()["groups"]
-        _, _, group = np.nonzero(sums)
+        _, group, _ = np.nonzero(sums)
         assert sums.sum() == 2**30
         found.append(group.item())
     return np.array(found)
@@ -109,8 +109,8 @@ def test_the_group_of_a_row_does_not_depend_on_the_others():
     labels = np.arange(50) % 7 * 1000
     for groups in (None, labels):
         at_once = state_of(y, np.linspace(0, 1, 50), groups=groups, n_replicates=90, seed=7)
-        sums = at_once.state_dict()["groups"][0].reshape(7200, 2, 96)
-        cell, _, group = np.nonzero(sums)
+        sums = at_once.state_dict()["groups"][0].reshape(96, 7200, 2)
+        group, cell, _ = np.nonzero(sums)
         assert group[np.argsort(cell)].tolist() == groups_of(range(50), 90, groups=groups).tolist()
     assert groups_of([77], groups=labels[[3]]) == groups_of([0], groups=labels[[3]])
 
