@@ -132,9 +132,9 @@ def compile_all(calls: Iterable[Step], progress: Progress) -> list[str]:
 
 
 def kept_kernels() -> list[str]:
-    """List the kernel of each signature on disk, whichever process compiled it.
+    """List the kernel of each signature that is kept on disk.
 
-    Those that other kernels call are among them.
+    Those that other kernels call are among them, whichever process compiled them.
 
     Raises
     ------

@@ -202,7 +202,10 @@ def read_top_label(
 
 
 def float64_parts(prob: NDArray[Any]) -> Iterator[tuple[slice, F64]]:
-    """Yield rows as float64 with their place, in parts that fit the cache."""
+    """Yield the rows of a matrix as float64, with their places.
+
+    Other numbers are converted in parts that fit the cache.
+    """
     if prob.dtype is FLOAT64:
         yield ALL, prob
         return

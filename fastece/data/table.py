@@ -447,7 +447,7 @@ class RowTable:
         return prob.astype(np.float64, copy=False), label
 
     def read_kept(self, rows: Any = ALL) -> Arrays:
-        """Return some rows as `read` does, with class vectors as they are kept."""
+        """Do as `read`, with class vectors as they are kept: perhaps float32."""
         prob = self.prob
         label = self.label
         if rows is not ALL:

@@ -151,6 +151,8 @@ def money_left(n: float, forget: float) -> float:
 def cell_of(s: float, edges: F64, lowest_cell: I64) -> int:
     """Find the cell of a score: the number of edges that are at most the score.
 
+    `edges` and `lowest_cell` are those of `Wagers`.
+
     Most pieces of [0, 1] have at most one edge: 1 ns in place of 24 for bisection alone.
     """
     piece = int(s * N_PIECES)
@@ -192,7 +194,7 @@ def raise_scale(bets: Bets, log_factor: float) -> None:
 
 @jit
 def look(wagers: Wagers, bets: Bets, gain: F64) -> None:
-    """Pay all bets for the waiting rows, begin new ones, and find the e-value.
+    """Pay the bets for the waiting rows, begin new ones, and find the e-value.
 
     `gain` (J,) is work space.
     """
@@ -306,11 +308,15 @@ def follow_rows(scores: F64, outcomes: U8, wager_fields: Any, bet_fields: Any, l
             s = scores[q, begin:end]
             y = outcomes[q, begin:end]
             # Rows wait in the sums of their cells.
+            waiting_rows = bets.waiting_rows[q]
+            waiting_hits = bets.waiting_hits[q]
+            waiting_distance = bets.waiting_distance[q]
             for i in range(s.size):
-                cell = cell_of(s[i], wagers.edges, wagers.lowest_cell)
-                bets.waiting_rows[q, cell] += 1
-                bets.waiting_hits[q, cell] += y[i]
-                bets.waiting_distance[q, cell] += s[i] - wagers.middles[cell]
+                score = s[i]
+                cell = np.uint64(cell_of(score, wagers.edges, wagers.lowest_cell))
+                waiting_rows[cell] += 1
+                waiting_hits[cell] += y[i]
+                waiting_distance[cell] += score - wagers.middles[cell]
             # An outcome that had the probability 0 makes the e-value infinite for good.
             impossible = find_impossible(s, y)
             since = numbers[N_ROWS] + impossible

@@ -105,7 +105,7 @@ def this_processor() -> Processor:
 
 
 def cache_key(processor: Processor) -> str:
-    """Hash the sources of all kernels, the compiler's settings, and a processor.
+    """Hash the sources of all kernels, the compiler, and a processor.
 
     numpy is left out, as it is in numba's own cache: machine code meets arrays only through
     functions that numba brings along. LLVM's name of a Mac has the version of its system, which an
@@ -265,7 +265,7 @@ def shipped_folder(level: Processor) -> Path:
 
 
 def find_shipped_folder() -> KernelFolder:
-    """Find the folder of the best level that this processor can run.
+    """Find the folder of the best level whose features this processor has.
 
     A user who names a processor by ``NUMBA_CPU_NAME`` gets code for that one.
     """
@@ -286,7 +286,7 @@ SHIPPED = find_shipped_folder()
 
 
 class KernelCache:
-    """Compiled code of one kernel, as a cache of numba's dispatcher."""
+    """Compiled code of one kernel, in the form of numba's own caches."""
 
     def __init__(self, dispatcher: Any) -> None:
         function = dispatcher.py_func
