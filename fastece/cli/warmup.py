@@ -137,7 +137,6 @@ def steps() -> Iterator[Step]:
     for shape, kinds in product(SETTINGS, KINDS[::2]):
         yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
     yield from steps_of_many_rows()
-    yield from steps_of_fine_grids()
     yield bootstrap_groups
     yield monitor_rows
     for shape in SETTINGS:
@@ -181,14 +180,6 @@ def steps_of_many_rows() -> Iterator[Step]:
         data = make_data(DataKind((MIN_ROWS, *shape[1:]), kinds, is_weighted=False))
         setting = "binary" if len(shape) == 1 else "classwise"
         yield partial(fastece.ece, **data, setting=setting, estimator=name)
-
-
-def steps_of_fine_grids() -> Iterator[Step]:
-    """Yield calls for densities on a fine grid, which are smoothed by transforms."""
-    data = make_data(DataKind((N_ROWS,), KINDS[0], is_weighted=False))
-    fine = fastece.KDE(grid_step=0.0003)
-    yield partial(fastece.ece, **data, estimator=fine)
-    yield partial(fastece.bootstrap, **data, estimator=fine, n_resamples=1, rng=0)
 
 
 def bootstrap_groups() -> None:
