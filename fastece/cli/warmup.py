@@ -159,7 +159,6 @@ def steps() -> Iterator[Step]:
         for kinds in KINDS[shape]:
             yield from steps_of_logits(DataKind(shape, kinds, is_weighted=False))
     yield from steps_of_many_rows()
-    yield from steps_of_fine_grids()
     yield bootstrap_groups
     yield monitor_rows
     for shape in SETTINGS:
@@ -203,14 +202,6 @@ def steps_of_many_rows() -> Iterator[Step]:
         data = make_data(DataKind((MIN_ROWS, *shape[1:]), PLAIN, is_weighted=False))
         setting = "binary" if len(shape) == 1 else "classwise"
         yield partial(fastece.ece, **data, setting=setting, estimator=name)
-
-
-def steps_of_fine_grids() -> Iterator[Step]:
-    """Yield calls for densities on a fine grid, which are smoothed by transforms."""
-    data = make_data(DataKind((N_ROWS,), PLAIN, is_weighted=False))
-    fine = fastece.KDE(grid_step=0.0003)
-    yield partial(fastece.ece, **data, estimator=fine)
-    yield partial(fastece.bootstrap, **data, estimator=fine, n_resamples=1, rng=0)
 
 
 def bootstrap_groups() -> None:

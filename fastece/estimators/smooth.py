@@ -14,7 +14,7 @@ from fastece.data.samples import Sample, scale_weights
 from fastece.data.table import RowTable
 from fastece.data.threads import Map
 from fastece.estimators.base import Parameters, Plan, check_width
-from fastece.estimators.density.mesh import MAX_CELLS
+from fastece.estimators.density.even import MAX_CELLS
 from fastece.estimators.draws import Counts, Draws
 from fastece.kernels.types import F64
 

@@ -66,7 +66,6 @@ class RowEstimatorKeywords(RowKeywords, total=False):
     norm: float
     bandwidth: float | str
     kernel: str
-    grid_step: float | Literal["auto"]
     scale: float | Literal["auto"]
     width: float | str
     statistic: Literal["range", "max"]

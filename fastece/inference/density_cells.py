@@ -14,8 +14,8 @@ from fastece.estimators.base import Statistic
 from fastece.estimators.binned.replicates import MAX_SUMS
 from fastece.estimators.density.curve import is_supported
 from fastece.estimators.density.estimator import KDE
-from fastece.estimators.density.mesh import Mesh
-from fastece.estimators.density.plan import Density, DensityPlan, SharedRows, add_rows
+from fastece.estimators.density.even import EvenGrid, add_images
+from fastece.estimators.density.plan import DensityPlan, add_rows, share_rows
 from fastece.estimators.draws import Counts, columns
 from fastece.inference.binned_cells import power_where
 from fastece.inference.cells import CellSums, GapCells, limit_replicates, make_cells
@@ -31,23 +31,23 @@ BANDWIDTHS_APART = 3.5
 
 @dataclass(frozen=True)
 class DensityOutcomes(Statistic):
-    """Weight of the outcomes 1 in the cells of a mesh, for each draw of labels.
+    """Weight of the outcomes 1 in the cells of a grid, for each draw of labels.
 
     Attributes
     ----------
-    mesh : Mesh
+    grid : EvenGrid
     nodes : int
         Sums are filled up with zeros to so many cells, as other problems have more.
     """
 
-    mesh: Mesh
+    grid: EvenGrid
     nodes: int
 
     needs_sorted = False
 
     def prepare(self, sample: Sample, size: int) -> tuple[I32, F64]:  # noqa: ARG002
         """Share the rows of a sample, with their weights, among the cells."""
-        return SharedRows(self.mesh, sample).shares
+        return share_rows(self.grid, sample)
 
     def values(self, shares: tuple[I32, F64], draws: Counts) -> F64:
         """Compute weights (nodes, 32 G) for the counts (G, 2 n, 32) of `LabelDraws`."""
@@ -68,7 +68,8 @@ class DensityOutcomes(Statistic):
         one_kind = np.zeros(sample.n, np.uint8)
         weights = np.zeros((len(hits) * REPLICATES, 2, self.nodes))
         for sums, hits_of_replicate in zip(weights, columns(hits), strict=True):
-            add_rows(self.mesh, sample, one_kind, sample.weights * hits_of_replicate, sums)
+            w = sample.weights * hits_of_replicate
+            add_rows(self.grid, sample.s, one_kind, w, sums)
         return weights[:, 0].T.copy()
 
     def noise(self, sample: Sample) -> F64:
@@ -78,9 +79,9 @@ class DensityOutcomes(Statistic):
         square = weight * sample.weights
         one_kind = np.zeros(sample.n, np.uint8)
         sums = np.zeros((3, 2, self.nodes))
-        add_rows(self.mesh, sample, one_kind, square * s * (1 - s), sums[0])
-        add_rows(self.mesh, sample, one_kind, square, sums[1])
-        add_rows(self.mesh, sample, one_kind, weight, sums[2])
+        add_rows(self.grid, s, one_kind, square * s * (1 - s), sums[0])
+        add_rows(self.grid, s, one_kind, square, sums[1])
+        add_rows(self.grid, s, one_kind, weight, sums[2])
         return sums[:, 0]
 
 
@@ -105,10 +106,10 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
         n_effective = data.n_effective
         plans = [kde.plan_of(data, k) for k in range(data.n_problems)]
         total = float(data.n if data.v is None else data.v.sum())
-    n_points = max(plan.mesh.count for plan in plans)
-    n_nodes = max(plan.mesh.n_nodes for plan in plans)
+    n_points = max(plan.grid.count for plan in plans)
+    n_nodes = max(plan.grid.n_nodes for plan in plans)
     n_replicates = limit_replicates(call, n_points * len(plans))
-    model = NullModel(call, data, [DensityOutcomes(plan.mesh, n_nodes) for plan in plans], key)
+    model = NullModel(call, data, [DensityOutcomes(plan.grid, n_nodes) for plan in plans], key)
     noise = model.noise()
     drawn = model.draw(0, n_replicates)
 
@@ -117,17 +118,17 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     null = np.zeros((*shape, n_replicates))
     group = np.zeros(shape, np.int64)
     for k, plan in enumerate(plans):
-        mesh = plan.mesh
-        points = slice(mesh.count)
-        nodes = slice(mesh.n_nodes)
-        share[k, points], score[k, points] = point_sums(plan.expected_density())
-        _, ones = point_sums(plan.density())
+        grid = plan.grid
+        points = slice(grid.count)
+        nodes = slice(grid.n_nodes)
+        share[k, points], score[k, points] = point_sums(*plan.expected_density())
+        _, ones = point_sums(*plan.density())
         gap[k, points] = ones - score[k, points]
-        smoothed = squared_noise(mesh, plan.bandwidth, noise[:2, k, nodes]) / total**2
+        smoothed = squared_noise(grid, plan.bandwidth, noise[:2, k, nodes]) / total**2
         variance[k, points], squares_of_shares = smoothed
         row_squares[k, points] = squares_of_shares
-        bias[k, points] = score[k, points] - share[k, points] * mesh.score
-        unit[k, points] = point_units(kde, mesh, share[k, points])
+        bias[k, points] = score[k, points] - share[k, points] * grid.score
+        unit[k, points] = point_units(kde, grid, share[k, points])
         group[k, points] = k * n_points + point_groups(plan)
         weight = noise[2, k, nodes]
         for start, end in ranges(0, n_replicates, REPLICATES):
@@ -148,43 +149,54 @@ def density_cells(call: Call, kde: KDE, key: int) -> GapCells:
     return make_cells(call, sums, unit, kde.norm, key)
 
 
-def point_sums(density: Density) -> tuple[F64, F64]:
-    """Return the weight and the outcomes 1 (G,) at the points of a density."""
-    weight, ones = density.values[0, :, :, 0] * density.mesh.width
+def point_sums(grid: EvenGrid, density: F64) -> tuple[F64, F64]:
+    """Return weights and outcomes 1 (G,) at the points of densities (1, 2, G, 1)."""
+    weight, ones = density[0, :, :, 0] * grid.width
     return weight, ones
 
 
 def point_groups(plan: DensityPlan) -> I64:
     """Return the numbers (G,) of points; points with another number share no rows."""
-    return np.floor(plan.mesh.score / (BANDWIDTHS_APART * plan.bandwidth)).astype(np.int64)
+    return np.floor(plan.grid.score / (BANDWIDTHS_APART * plan.bandwidth)).astype(np.int64)
 
 
 def smooth_outcomes(plan: DensityPlan, weight: F64, ones: F64) -> F64:
     """Smooth outcomes in cells (C, R) of rows with weights (C,) into points (G, R)."""
-    # A single lane would be smoothed in another order.
-    lanes = ones if ones.shape[1] > 1 else np.repeat(ones, 2, axis=1)
-    mesh = plan.mesh
-    cells = np.stack([weight[:, None] - lanes, lanes])[None]
-    bandwidths = np.full((1, lanes.shape[1]), plan.bandwidth)
-    densities = np.empty((1, 2, mesh.count, lanes.shape[1]))
-    mesh.densities(cells, bandwidths, densities)
-    return np.asarray(densities[0, 1, :, : ones.shape[1]] * mesh.width[:, None])
+    grid = plan.grid
+    cells = np.stack([weight[:, None] - ones, ones])[None]
+    bandwidths = np.full((1, ones.shape[1]), plan.bandwidth)
+    densities = np.empty((1, 2, grid.count, ones.shape[1]))
+    grid.densities(cells, bandwidths, densities)
+    return np.asarray(densities[0, 1] * grid.width[:, None])
 
 
-def point_units(kde: KDE, mesh: Mesh, share: F64) -> F64:
+def point_units(kde: KDE, grid: EvenGrid, share: F64) -> F64:
     """Return the factors (G,) of gaps that make the error their plain norm."""
     if kde.norm == 1:
         return np.ones_like(share)
     if math.isinf(kde.norm):
-        return power_where(share, -1.0, is_supported(share / mesh.width, mesh.low, mesh.high))
+        return power_where(share, -1.0, is_supported(share / grid.width, grid.low, grid.high))
     return power_where(share, 1 / kde.norm - 1, share > EMPTY)
 
 
-def squared_noise(mesh: Mesh, bandwidth: float, noise: F64) -> F64:
-    """Smooth noise of cells (2, C) by the squared kernel into points (2, G)."""
+def squared_noise(grid: EvenGrid, bandwidth: float, noise: F64) -> F64:
+    """Smooth noise of cells (2, C) by the squared kernel into points (2, G).
+
+    The share of a cell at a point is the sum of those of all its images, which must be added up
+    before they are squared.
+    """
+    from scipy.sparse import csr_array
+
+    ghosts = kernels.density.GHOSTS
     cells = noise[None, :, :, None].copy()
-    kernels.density.add_images(cells)
-    taps = np.ascontiguousarray(mesh.taps(np.array([[bandwidth]]))[0, :, 0])
-    smoothed = np.empty((mesh.count, 2))
-    kernels.density.squared_sums(taps, cells[0, :, :, 0].T.copy(), smoothed)
-    return np.maximum(smoothed.T, 0.0)  # rounding may leave less
+    add_images(cells)
+    taps = grid.taps(np.array([[bandwidth]]))[0, :, 0]
+    distances = np.arange(1 - taps.size, taps.size)
+    places = (np.arange(grid.count)[:, None] + distances) % (2 * grid.count)
+    cell_of_tap = np.minimum(places, 2 * grid.count - 1 - places)
+    taps_of_point = np.tile(taps[np.abs(distances)], grid.count)
+    begins = np.arange(grid.count + 1) * distances.size
+    shares = csr_array((taps_of_point, cell_of_tap.ravel(), begins), (grid.count, grid.count))
+    shares.sum_duplicates()
+    smoothed = shares.power(2) @ cells[0, :, ghosts:-ghosts, 0].T
+    return np.asarray(np.maximum(smoothed.T, 0.0))  # rounding may leave less

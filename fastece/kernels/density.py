@@ -7,7 +7,7 @@ A density is made in four steps, each a section below::
       -> densities              cells smoothed by the kernel, which is reflected at both ends
       -> errors                 the norm of the gap between hits and scores
 
-`density_errors` does all of it for the problems of a single call. Resampling takes the steps one by
+`density_error` takes all but the first for the rows of one problem. Resampling takes them one by
 one, for many replicates at once: the innermost loop is over replicates, "lanes", and vectorises.
 Arrays of sums are (L, ..., W) then, L batches of W lanes, so that whatever one step of a kernel
 reads and writes stays in the first-level cache.
@@ -20,16 +20,15 @@ The cells of a grid, here with five inside the range, go on beyond both ends::
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.kernels import EPANECHNIKOV, GAUSSIAN, REPLICATES, TRIWEIGHT
+from fastece.kernels import GAUSSIAN, REPLICATES, TRIWEIGHT
 from fastece.kernels.arithmetic import BLOCK, ONE, ROUND, THREE, TWO, lane_sum, zero
 from fastece.kernels.compiling import jit
 from fastece.kernels.quantiles import increasing_order, quantile_edges, total_weight
-from fastece.kernels.reading import read_problem
 from fastece.kernels.replicates import OrderedRows, add_twice, cuts_of, power_of_two, weights_below
 from fastece.kernels.types import F64, I32, I64, U8
 
@@ -37,11 +36,22 @@ from fastece.kernels.types import F64, I32, I64, U8
 MIN_BANDWIDTH = 3e-4
 # Distance between the quartiles of a normal distribution, in standard deviations.
 IQR_OF_NORMAL = 1.349
+# Where each kernel ends, or is less than 1e-6 of its height, in standard deviations; here and below
+# in the order Gaussian, triweight, Epanechnikov.
+REACH = (5.5, 3.0, math.sqrt(5.0))
+# Cells per bandwidth with which an error of norm 1 is right to 1e-3, and how many times as many
+# other norms need: they look at ratios of densities, which change within much less than a bandwidth
+# where a kernel ends with a slope. scripts/evidence/kde_accuracy.py measures whether they are
+# enough: in 300 random cases of each kernel, with norms from 1 to 2, the largest deviation from
+# brute force is 0.27, 0.17 and 0.15 of the tolerance, 1e-3 of the value plus 1e-6. A new kernel
+# gets numbers with which it stays below 1.
+CELLS_PER_BANDWIDTH = (4.5, 6.0, 24.0)
+REFINEMENT_OF_RATIOS = (1.0, 1.0, 4.0)
 # A kernel this many times as wide as the range is level, to three digits.
 MAX_RELATIVE_BANDWIDTH = 10.0
 # Grids are made for bandwidths from ``MIN_BANDWIDTH * 2**(level / 4)`` on, so that replicates share
 # them; a grid is up to 1.2 times as fine as its bandwidth needs.
-LEVELS_PER_OCTAVE = 4
+LEVELS_PER_OCTAVE = 4.0
 # A bandwidth that lies on a level up to rounding belongs to it.
 LEVEL_ROUNDING = 1e-9
 # Fewer cells than these do not follow the score from one end of the range to the other.
@@ -54,26 +64,6 @@ ROUNDING = 1e-12
 # few rows for a hit rate.
 SUPPORT = 0.01
 SIXTH = 1.0 / 6.0
-# A plain tuple, as a named one takes 0.6 us to be unpacked at each call.
-ErrorParameters = tuple[int, float, float, float, float, float, float, float]
-
-
-class CellGrid(NamedTuple):
-    """Evenly spaced cells, between which rows are shared."""
-
-    low: float  # where the first cell begins
-    step: float  # width of a cell
-    n_cells: int  # without those beyond the ends
-    cubic: bool  # a row goes to the four cells around it; else linearly to two
-
-
-class Points(NamedTuple):
-    """Points at which densities are computed."""
-
-    score: F64  # (G,)
-    width: F64  # (G,) part of the range that each stands for
-    low: float  # the range
-    high: float
 
 
 # --- bandwidths -------------------------------------------------------------------------------
@@ -105,13 +95,6 @@ def silverman(weight: float, first: float, second: float, iqr: float, n: float) 
 
 
 @jit
-def silverman_bandwidths(sums: F64, n: float, out: F64) -> None:
-    """Compute the bandwidth (R,) of each replicate from sums (4, R) as in `silverman`."""
-    for r in range(out.size):
-        out[r] = silverman(sums[0, r], sums[1, r], sums[2, r], sums[3, r], n)
-
-
-@jit
 def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
     """Sum up distances of scores from a centre, and squares; empty weights are 1."""
     terms = np.empty(BLOCK)
@@ -133,8 +116,10 @@ def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
 
 @jit
 def bandwidth_of_scores(s: F64, w: F64, low: float, high: float, n: float) -> float:
-    """Compute Silverman's bandwidth of unsorted scores (n,) in [low, high]."""
-    ordered = s.copy()
+    """Compute Silverman's bandwidth of unsorted scores (n,), moved into [low, high]."""
+    ordered = np.empty(s.size)
+    for i in range(s.size):
+        ordered[i] = min(max(s[i], low), high)
     row = np.empty(w.size, np.int32)
     for i in range(w.size):
         row[i] = i
@@ -145,13 +130,13 @@ def bandwidth_of_scores(s: F64, w: F64, low: float, high: float, n: float) -> fl
     edges = np.empty(5)
     quantile_edges(ordered, weight, low, high, bool(ONE), edges, np.empty(3))
     total = lane_sum(w) if w.size > 0 else np.float64(s.size)
-    first, second = add_distances(s, w, s[0])
+    first, second = add_distances(ordered, weight, ordered[0])
     return silverman(total, first, second, edges[3] - edges[1], n)
 
 
 @jit
-def sum_counted_scores(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
-    """Compute the sums of `silverman` by replicate, (4, 32 G), from counts of rows.
+def bandwidths_of_counts(c: U8, rows: OrderedRows, terms: F64, n: float, out: F64) -> None:
+    """Compute Silverman's bandwidth (32 G,) of each replicate from counts of rows.
 
     Parameters
     ----------
@@ -160,11 +145,13 @@ def sum_counted_scores(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
     rows : OrderedRows
     terms : (2, n) float64 array
         ``w (s - a)`` and ``w (s - a)**2`` of each row.
-    out : (4, 32 G) float64 array
-        Overwritten with weights, sums of both terms, and distances between the quartiles.
+    n : float
+        Number of rows of a draw.
+    out : (32 G,) float64 array
+        Overwritten.
     """
-    n = rows.u.size
-    groups = (n + rows.group - 1) // rows.group
+    n_rows = rows.u.size
+    groups = (n_rows + rows.group - 1) // rows.group
     below = np.empty((power_of_two(groups), REPLICATES))
     edges = np.empty((5, REPLICATES))
     cuts = np.empty((5, REPLICATES), np.int32)
@@ -178,18 +165,16 @@ def sum_counted_scores(c: U8, rows: OrderedRows, terms: F64, out: F64) -> None:
         zero(second)
         weights_below(c[g], rows, below)
         cuts_of(c[g], rows, below, bool(ONE), edges, cuts)
-        add_twice(c[g], rows.order, terms[0], terms[1], np.int64(0), n, first, second)
-        sums = out[:, g * REPLICATES : (g + 1) * REPLICATES]
+        add_twice(c[g], rows.order, terms[0], terms[1], np.int64(0), n_rows, first, second)
         for r in range(REPLICATES):
-            sums[0, r] = below[groups, r]
-            sums[1, r] = first[r]
-            sums[2, r] = second[r]
-            sums[3, r] = edges[3, r] - edges[1, r]
+            iqr = edges[3, r] - edges[1, r]
+            h = silverman(below[groups, r], first[r], second[r], iqr, n)
+            out[g * REPLICATES + r] = h
 
 
 @jit
-def sum_drawn_scores(u: F64, w: F64, centre: float, low: float, high: float, out: F64) -> None:
-    """Compute the sums of `silverman` by replicate, (4, R), from lists of drawn rows.
+def bandwidths_of_drawn(u: F64, w: F64, low: float, high: float, n: float, out: F64) -> None:
+    """Compute Silverman's bandwidth (R,) of each replicate from lists of drawn rows.
 
     Parameters
     ----------
@@ -197,9 +182,11 @@ def sum_drawn_scores(u: F64, w: F64, centre: float, low: float, high: float, out
         Scores of the drawn rows, in increasing order.
     w : (R, size) float64 array
         Their weights; empty where every row counts 1.
-    centre, low, high : float
-        Centre of the distances, and the range of the scores.
-    out : (4, R) float64 array
+    low, high : float
+        The range of the scores.
+    n : float
+        Number of rows of a draw.
+    out : (R,) float64 array
         Overwritten.
     """
     edges = np.empty(5)
@@ -207,32 +194,27 @@ def sum_drawn_scores(u: F64, w: F64, centre: float, low: float, high: float, out
     no_weights = knots[:0]
     for r in range(u.shape[0]):
         weight = no_weights if w.size == 0 else w[r]
-        out[0, r] = u.shape[1] if w.size == 0 else total_weight(weight)
-        out[1, r], out[2, r] = add_distances(u[r], weight, centre)
+        total = np.float64(u.shape[1]) if w.size == 0 else total_weight(weight)
+        first, second = add_distances(u[r], weight, u[r, 0])
         quantile_edges(u[r], weight, low, high, bool(ONE), edges, knots)
-        out[3, r] = edges[3] - edges[1]
+        out[r] = silverman(total, first, second, edges[3] - edges[1], n)
 
 
 # --- grids ------------------------------------------------------------------------------------
 
 
 @jit
-def grid_level(h: float, per_octave: int) -> int:
-    """Return the level of the grid for a bandwidth."""
-    return math.floor(per_octave * math.log2(h / MIN_BANDWIDTH) + LEVEL_ROUNDING)
-
-
-@jit
-def grid_levels(h: F64, per_octave: int, levels: I64) -> None:
-    """Fill in the level (R,) of the grid for each bandwidth (R,)."""
+def grid_bandwidths(h: F64, per_octave: float, out: F64) -> None:
+    """Find the smallest bandwidth (R,) that the grid of each one (R,) is made for."""
     for r in range(h.size):
-        levels[r] = grid_level(h[r], per_octave)
+        level = math.floor(per_octave * math.log2(h[r] / MIN_BANDWIDTH) + LEVEL_ROUNDING)
+        out[r] = MIN_BANDWIDTH * 2.0 ** (level / per_octave)
 
 
 @jit
-def bandwidth_of_level(level: int, per_octave: int) -> float:
-    """Return the smallest bandwidth that the grid of a level is made for."""
-    return float(MIN_BANDWIDTH * 2.0 ** (level / per_octave))
+def cells_needed(kind: int, fineness: float, width: float, h: float) -> float:
+    """Return how many cells of a range a kernel needs, not rounded."""
+    return float(fineness * CELLS_PER_BANDWIDTH[kind] * width / h)
 
 
 @jit
@@ -254,10 +236,10 @@ def mirrored_cells(count: int, reach: int) -> I32:
 
 
 @jit
-def centre_below(s: float, grid: CellGrid) -> tuple[float, float]:
+def centre_below(s: float, low: float, step: float, n_cells: int) -> tuple[float, float]:
     """Find the centre below a score, from -1 on, and the place up to the next one."""
-    x = (s - grid.low) * (1.0 / grid.step) - 0.5
-    last = grid.n_cells - 1.0
+    x = (s - low) * (1.0 / step) - 0.5
+    last = n_cells - 1.0
     j = (x + ROUND) - ROUND
     j -= 1.0 if j > x else 0.0
     j = -1.0 if j < -1.0 else j
@@ -268,40 +250,32 @@ def centre_below(s: float, grid: CellGrid) -> tuple[float, float]:
 
 
 @jit
-def place(s: F64, grid: CellGrid, cell: I32, share: F64) -> None:
+def place(s: F64, low: float, step: float, n_cells: int, cell: I32, share: F64) -> None:
     """Find the first of four neighbouring cells (n,) of each score, and shares (4, n).
 
-    Centres are ``low + (j + 1/2) step``, and two cells lie before the range. Shares are linear ones
-    of the inner two cells, or Lagrange's cubic ones, which keep the first three moments. Loops
-    without branches vectorise: 3 ns a row, not 12.
+    Centres are ``low + (j + 1/2) step``, and two cells lie before the range. Shares are Lagrange's
+    cubic ones, which keep the first three moments. Loops without branches vectorise: 3 ns a row,
+    not 12.
     """
     first = share[0]
     second = share[1]
     third = share[2]
     fourth = share[3]
     for i in range(s.size):
-        j, second[i] = centre_below(s[i], grid)
+        j, second[i] = centre_below(s[i], low, step, n_cells)
         cell[i] = np.int32(j) + np.int32(1)
-    if grid.cubic:
-        for i in range(s.size):
-            t = second[i]
-            a = t * (t - 1.0)
-            b = (t + 1.0) * (t - 2.0)
-            first[i] = -a * (t - 2.0) * SIXTH
-            second[i] = b * (t - 1.0) * 0.5
-            third[i] = -b * t * 0.5
-            fourth[i] = a * (t + 1.0) * SIXTH
-    else:
-        for i in range(s.size):
-            t = second[i]
-            first[i] = 0.0
-            second[i] = 1.0 - t
-            third[i] = t
-            fourth[i] = 0.0
+    for i in range(s.size):
+        t = second[i]
+        a = t * (t - 1.0)
+        b = (t + 1.0) * (t - 2.0)
+        first[i] = -a * (t - 2.0) * SIXTH
+        second[i] = b * (t - 1.0) * 0.5
+        third[i] = -b * t * 0.5
+        fourth[i] = a * (t + 1.0) * SIXTH
 
 
 @jit
-def add_rows_to_cells(x: F64, y: U8, w: F64, grid: CellGrid, out: F64) -> None:
+def add_rows_to_cells(x: F64, y: U8, w: F64, low: float, step: float, out: F64) -> None:
     """Share rows among cells, and add them up to `out` (2, C), misses and hits apart.
 
     The shares that `place` gives are polynomials of the place t between two centres, so there are
@@ -313,14 +287,16 @@ def add_rows_to_cells(x: F64, y: U8, w: F64, grid: CellGrid, out: F64) -> None:
     ----------
     x, y, w : (n,) float64, uint8 and float64 arrays
         Scores, outcomes, and weights; empty weights are 1.
-    grid : CellGrid
+    low, step : float
+        As in `place`.
     out : (2, C) float64 array
         Added to.
     """
+    n_cells = out.shape[1] - 2 * GHOSTS
     block_size = min(x.size, BLOCK)
     line = np.empty(block_size, np.uint32)
     place_between = np.empty(block_size)
-    size_of_kind = np.uint32(4 * (grid.n_cells + 1))
+    size_of_kind = np.uint32(4 * (n_cells + 1))
     sums = np.zeros(np.uint32(4) * size_of_kind)
     for start in range(0, x.size, BLOCK):  # slices with an end vectorise
         stop = start + BLOCK
@@ -328,7 +304,7 @@ def add_rows_to_cells(x: F64, y: U8, w: F64, grid: CellGrid, out: F64) -> None:
         outcome = y[start:stop]
         weight = w[start:stop]
         for i in range(scores.size):
-            j, place_between[i] = centre_below(scores[i], grid)
+            j, place_between[i] = centre_below(scores[i], low, step, n_cells)
             line[i] = np.uint32(4) * np.uint32(np.int32(j) + np.int32(1))
         for i in range(scores.size):
             t = place_between[i]
@@ -340,24 +316,20 @@ def add_rows_to_cells(x: F64, y: U8, w: F64, grid: CellGrid, out: F64) -> None:
             sums[k + ONE] += t * amount
             sums[k + TWO] += square
             sums[k + THREE] += t * square
-    turns = sums.reshape((2, 2, grid.n_cells + 1, 4))
+    turns = sums.reshape((2, 2, n_cells + 1, 4))
     for hit in range(2):
         total = out[hit]
-        for j in range(grid.n_cells + 1):
+        for j in range(n_cells + 1):
             even = turns[0, hit, j]
             odd = turns[1, hit, j]
             amount = even[0] + odd[0]
             first = even[1] + odd[1]
             second = even[2] + odd[2]
             third = even[3] + odd[3]
-            if grid.cubic:
-                total[j] -= (third - 3.0 * second + 2.0 * first) * SIXTH
-                total[j + 1] += (third - 2.0 * second - first) * 0.5 + amount
-                total[j + 2] -= (third - second - 2.0 * first) * 0.5
-                total[j + 3] += (third - first) * SIXTH
-            else:
-                total[j + 1] += amount - first
-                total[j + 2] += first
+            total[j] -= (third - 3.0 * second + 2.0 * first) * SIXTH
+            total[j + 1] += (third - 2.0 * second - first) * 0.5 + amount
+            total[j + 2] -= (third - second - 2.0 * first) * 0.5
+            total[j + 3] += (third - first) * SIXTH
 
 
 @jit
@@ -368,8 +340,8 @@ def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
     ----------
     c : (L, n, W) array
         How often each row counts.
-    hit, cell, share : (n,) uint8, (n,) int32 and (S, n) float64 arrays
-        Outcome of each row, the first of its S neighbouring cells, and its shares of them times its
+    hit, cell, share : (n,) uint8, (n,) int32 and (4, n) float64 arrays
+        Outcome of each row, the first of its neighbouring cells, and its shares of them times its
         weight.
     out : (L, 2, C, W) float64 array
         Overwritten.
@@ -394,7 +366,9 @@ def spread(c: NDArray[Any], hit: U8, cell: I32, share: F64, out: F64) -> None:
 
 
 @jit
-def spread_drawn_rows(rows: I32, s: F64, y: U8, v: F64, grid: CellGrid, out: F64) -> None:
+def spread_drawn_rows(
+    rows: I32, s: F64, y: U8, v: F64, low: float, step: float, out: F64
+) -> None:  # fmt: skip
     """Place drawn rows and add them up in the cells of each replicate.
 
     Only drawn rows are placed, a replicate at a time, and its sums are next to each other until
@@ -406,7 +380,8 @@ def spread_drawn_rows(rows: I32, s: F64, y: U8, v: F64, grid: CellGrid, out: F64
         Rows of each replicate, each counting once.
     s, y, v : (n,) float64, uint8 and float64 arrays
         Score, outcome and weight of each row; empty weights are 1.
-    grid : CellGrid
+    low, step : float
+        As in `place`.
     out : (L, 2, C, W) float64 array
         Overwritten.
     """
@@ -428,7 +403,7 @@ def spread_drawn_rows(rows: I32, s: F64, y: U8, v: F64, grid: CellGrid, out: F64
                 row = np.uint64(drawn[i])
                 score[i] = s[row]
                 begin[i] = np.uint64(y[row]) * cells
-            place(score, grid, cell, share)
+            place(score, low, step, out.shape[2] - 2 * GHOSTS, cell, share)
             if v.size > 0:
                 for i in range(size):
                     weight = v[np.uint64(drawn[i])]
@@ -456,24 +431,6 @@ def gather_lanes(c: U8, lanes: I64, out: U8) -> None:
         lane = j % out.shape[2]
         for i in range(out.shape[1]):
             out[batch, i, lane] = c[g, i, r]
-
-
-@jit
-def add_images(cells: F64) -> None:
-    """Add ghosts to the cells that they stand for, in cells (L, 2, C, W)."""
-    first = GHOSTS
-    last = cells.shape[2] - GHOSTS - 1
-    for batch in range(cells.shape[0]):
-        for signal in range(2):
-            x = cells[batch, signal]
-            for g in range(GHOSTS):
-                depth = min(g, last - first)  # a single cell is the image of all ghosts
-                for r in range(x.shape[1]):
-                    x[first + depth, r] += x[first - 1 - g, r]
-            for g in range(GHOSTS):
-                depth = min(g, last - first)
-                for r in range(x.shape[1]):
-                    x[last - depth, r] += x[last + 1 + g, r]
 
 
 @jit
@@ -514,27 +471,29 @@ def spread_gaps(c: NDArray[Any], s: F64, gap: F64, sums: F64) -> None:
 
 @jit
 def kernel_height(kind: int, u: float) -> float:
-    """Return the height of a kernel, 1 in the middle, at u standard deviations.
-
-    The height of a kind that does not exist is nan.
-    """
+    """Return the height of a kernel, 1 in the middle, at u standard deviations."""
     if kind == GAUSSIAN:
         return math.exp(-0.5 * u * u)
     if kind == TRIWEIGHT:
         x = 1.0 - u * u / 9.0
         return x * x * x
-    if kind == EPANECHNIKOV:
-        return 1.0 - u * u / 5.0
-    return math.nan
+    return 1.0 - u * u / 5.0  # Epanechnikov
 
 
 @jit
-def fill_taps(kind: int, reach: float, step: float, h: F64, taps: F64) -> None:
+def tap_count(kind: int, step: float, h: float) -> int:
+    """Return the number of taps M + 1 that a kernel of bandwidth h has."""
+    return 1 + max(1, math.ceil(REACH[kind] * h / step))
+
+
+@jit
+def fill_taps(kind: int, step: float, h: F64, taps: F64) -> None:
     """Fill in taps (L, M + 1, W): kernels of bandwidths (L, W), from the middle on.
 
-    Taps are at multiples of `step`. They are 0 from `reach` bandwidths on, and both halves of a
+    Taps are at multiples of `step`. They are 0 from the kernel's reach on, and both halves of a
     kernel add up to 1.
     """
+    reach = REACH[kind]
     for batch in range(h.shape[0]):
         for r in range(h.shape[1]):
             scale = step / h[batch, r]
@@ -549,45 +508,19 @@ def fill_taps(kind: int, reach: float, step: float, h: F64, taps: F64) -> None:
 
 
 @jit
-def fill_folded_taps(kind: int, reach: float, step: float, h: F64, taps: F64) -> None:
-    """Fill in taps as `fill_taps` does, folded at both ends as in two mirrors.
+def smooth_line(x: F64, taps: F64, out: F64) -> None:
+    """Convolve cells (C,) with the taps (M + 1,) of a kernel into `out` (G,).
 
-    The taps beyond the last one are added to their images, there and back, so that there need not
-    be more of them than cells.
-    """
-    last = taps.shape[1] - 1
-    zero(taps.reshape(taps.size))
-    for batch in range(h.shape[0]):
-        for r in range(h.shape[1]):
-            scale = step / h[batch, r]
-            total = 0.0
-            m = 0
-            image = 0
-            direction = 1
-            while m == 0 or m * scale < reach:
-                tap = kernel_height(kind, m * scale)
-                # In a mirror the other half of the kernel comes to the same place.
-                is_twice = m > 0 and (image == 0 or image == last)
-                taps[batch, image, r] += 2.0 * tap if is_twice else tap
-                total += tap if m == 0 else 2.0 * tap
-                m += 1
-                image += direction
-                if image == last:
-                    direction = -1
-                elif image == 0:
-                    direction = 1
-            for m in range(taps.shape[1]):
-                taps[batch, m, r] /= total
-
-
-@jit
-def smooth_line(x: F64, taps: F64, mirror: I32, out: F64) -> None:
-    """Convolve cells (C,) with a symmetric kernel, taps (M + 1,) from the middle on.
-
-    It is ``out[j] = sum_m taps[|m|] x[mirror[j + M + m]]``, along the cells: a tenth of the time of
-    a lane of `smooth`.
+    It is `smooth` for one replicate, along the cells: a tenth of the time of a lane. Ghosts are
+    added to the cells that they stand for; a single cell is the image of all of them.
     """
     reach = taps.size - 1
+    last = GHOSTS + out.size - 1
+    for g in range(GHOSTS):
+        depth = min(g, out.size - 1)
+        x[GHOSTS + depth] += x[GHOSTS - 1 - g]
+        x[last - depth] += x[last + 1 + g]
+    mirror = mirrored_cells(out.size, reach)
     line = np.empty(mirror.size)
     for q in range(mirror.size):
         line[q] = x[mirror[q]]
@@ -608,7 +541,7 @@ def smooth(cells: F64, taps: F64, out: F64) -> None:
     Parameters
     ----------
     cells : (L, 2, C, W) float64 array
-        Weights of misses and hits, after `add_images`.
+        Weights of misses and hits; those of ghosts are with their images.
     taps : (L, M + 1, W) float64 array
         The kernels from their middles on.
     out : (L, 2, G, W) float64 array
@@ -625,9 +558,6 @@ def smooth(cells: F64, taps: F64, out: F64) -> None:
         for signal in range(2):
             x = cells[batch, signal].reshape(cells.shape[2] * out.shape[3])
             y = out[batch, signal].reshape(count * out.shape[3])
-            if lanes == ONE:
-                smooth_line(x, weights, mirror, y)
-                continue
             for q in range(mirror.size):
                 k = np.uint64(mirror[q]) * lanes
                 total = 0.0
@@ -660,37 +590,6 @@ def smooth(cells: F64, taps: F64, out: F64) -> None:
                     last = np.uint64(reach) * lanes
                     for r in range(np.uint64(0), lanes):
                         y[to + r] += weights[last + r] * (x[a + r] + x[b + r])
-
-
-@jit
-def squared_sums(taps: F64, x: F64, out: F64) -> None:
-    """Smooth weights of cells (C, Q) with squared taps into points, `out` (G, Q).
-
-    The tap of a cell at point j is the sum of the taps of all its images, which must be added up
-    before they are squared.
-
-    Parameters
-    ----------
-    taps : (M + 1,) float64 array
-        A symmetric kernel from its middle on.
-    x : (C, Q) float64 array
-        Weights, of several kinds.
-    out : (G, Q) float64 array
-        Overwritten.
-    """
-    reach = taps.size - 1
-    mirror = mirrored_cells(out.shape[0], reach)
-    tap_of_cell = np.zeros(x.shape[0])
-    for j in range(out.shape[0]):
-        for m in range(-reach, reach + 1):
-            tap_of_cell[mirror[j + reach + m]] += taps[abs(m)]
-        for q in range(out.shape[1]):
-            out[j, q] = 0.0
-        for m in range(-reach, reach + 1):
-            cell = mirror[j + reach + m]
-            for q in range(out.shape[1]):
-                out[j, q] += tap_of_cell[cell] * tap_of_cell[cell] * x[cell, q]
-            tap_of_cell[cell] = 0.0
 
 
 @jit
@@ -811,16 +710,17 @@ def up_to_end(end: float, x: float, f: float, g: float, p: float) -> float:
 
 
 @jit
-def integrate(density: F64, points: Points, p: float, out: F64) -> None:
+def integrate(
+    density: F64, score: F64, width: F64, low: float, high: float, p: float, out: F64
+) -> None:  # fmt: skip
     """Compute ``(int |g / f - s|**p f ds)**(1/p)`` of each replicate, in `out` (L, W).
 
-    The densities f of the scores and g of the hits (L, 2, G, W) are those at the points.
+    Arguments are those of `density_norms`.
 
     The trapezoidal rule, corrected by its first Euler-Maclaurin term where it needs it: around
     scores at which g - s f changes its sign, and at both ends, where f and g are level. So a few
     cells a bandwidth give four digits.
     """
-    score, width, low, high = points
     batches, _, count, lanes = density.shape
     zero(out.reshape(out.size))
     for batch in range(batches):
@@ -847,13 +747,12 @@ def integrate(density: F64, points: Points, p: float, out: F64) -> None:
 
 
 @jit
-def largest_gaps(density: F64, points: Points, out: F64) -> None:
+def largest_gaps(density: F64, score: F64, low: float, high: float, out: F64) -> None:
     """Find the largest ``|g / f - s|`` of each replicate, in `out` (L, W).
 
     Scores with a density of less than `SUPPORT` times its mean do not count; without any other the
     gap is nan. From the outermost points to the ends of the range densities are level.
     """
-    score, _, low, high = points
     min_density = SUPPORT / (high - low)
     batches, _, count, lanes = density.shape
     for batch in range(batches):
@@ -877,66 +776,77 @@ def largest_gaps(density: F64, points: Points, out: F64) -> None:
 
 
 @jit
-def density_norms(density: F64, points: Points, p: float, out: F64) -> None:
-    """Compute the error (L, W) of densities (L, 2, G, W) in a norm from 1 to inf."""
-    if p == np.inf:
-        largest_gaps(density, points, out)
-    else:
-        integrate(density, points, p, out)
-
-
-# --- a single call ----------------------------------------------------------------------------
-
-
-@jit
-def density_errors(
-    prob: NDArray[Any], label: NDArray[Any], weight: F64, parameters: ErrorParameters, out: F64
+def density_norms(
+    density: F64, score: F64, width: F64, low: float, high: float, p: float, out: F64
 ) -> None:  # fmt: skip
-    """Compute the error (K,) of each problem, on the grid that fits its bandwidth.
+    """Compute the error of the densities of each replicate in a norm from 1 to inf.
 
     Parameters
     ----------
-    prob, label : arrays
-        The problems, as `read_problem` takes them.
-    weight : (n,) float64 array
-        Empty: every row counts 1.
-    parameters : tuple
-        Kind of the kernel, its reach in standard deviations, and cells per bandwidth; both ends of
-        the range, to which scores outside are moved; the bandwidth, or 0 for Silverman's rule; the
-        number of the caller's rows, for the rule; the norm.
-    out : (K,) float64 array
+    density : (L, 2, G, W) float64 array
+        Densities f of the scores and g of the hits at some points.
+    score, width : (G,) float64 arrays
+        The points, and the part of the range that each stands for.
+    low, high : float
+        The range.
+    p : float
+        The norm.
+    out : (L, W) float64 array
         Overwritten.
     """
-    kind, reach, cells_per_bandwidth, low, high, bandwidth, n, p = parameters
-    score = np.empty(label.size)
-    hit = np.empty(label.size, np.uint8)
-    h = np.empty((1, 1))
+    if p == np.inf:
+        largest_gaps(density, score, low, high, out)
+    else:
+        integrate(density, score, width, low, high, p, out)
+
+
+# --- one problem ------------------------------------------------------------------------------
+
+
+@jit
+def density_error(
+    s: F64, y: U8, w: F64, kind: int, fineness: float, low: float, high: float,
+    bandwidth: float, p: float,
+) -> float:  # fmt: skip
+    """Compute the error of the rows of one problem, on a grid that fits.
+
+    Parameters
+    ----------
+    s, y, w : (n,) float64, uint8 and float64 arrays
+        Scores, outcomes, and weights; empty weights are 1.
+    kind : int
+        The kernel.
+    fineness : float
+        How many times as fine the grid is as errors of norm 1 need.
+    low, high : float
+        The range, to whose nearest end scores outside are moved.
+    bandwidth : float
+    p : float
+        The norm.
+    """
+    if low > 0.0 or high < 1.0:
+        moved = np.empty(s.size)
+        for i in range(s.size):
+            moved[i] = min(max(s[i], low), high)
+        s = moved
+    h = np.full((1, 1), bandwidth)
+    finest = np.empty(1)
+    grid_bandwidths(h.reshape(1), LEVELS_PER_OCTAVE, finest)
+    count = max(math.ceil(cells_needed(kind, fineness, high - low, finest[0])), MIN_CELLS)
+    step = (high - low) / count
+    h[0, 0] = min(bandwidth, MAX_RELATIVE_BANDWIDTH * (high - low))
+    cells = np.zeros((2, count + 2 * GHOSTS))
+    add_rows_to_cells(s, y, w, low, step, cells)
+    taps = np.empty((1, tap_count(kind, step, h[0, 0]), 1))
+    fill_taps(kind, step, h, taps)
+    density = np.empty((1, 2, count, 1))
+    for signal in range(2):
+        line = density[0, signal].reshape(count)
+        smooth_line(cells[signal], taps.reshape(taps.size), line)
+    normalise(density, step)
+    score = np.empty(count)
+    for j in range(count):
+        score[j] = low + (high - low) * ((j + 0.5) / count)
     error = np.empty((1, 1))
-    for k in range(out.size):
-        s, y = read_problem(prob, label, k, score, hit)
-        if low > 0.0 or high < 1.0:
-            for i in range(s.size):
-                score[i] = min(max(s[i], low), high)
-            s = score
-        h[0, 0] = bandwidth if bandwidth > 0.0 else bandwidth_of_scores(s, weight, low, high, n)
-        level = grid_level(h[0, 0], LEVELS_PER_OCTAVE)
-        finest = bandwidth_of_level(level, LEVELS_PER_OCTAVE)
-        count = max(math.ceil(cells_per_bandwidth * (high - low) / finest), MIN_CELLS)
-        grid = CellGrid(low, (high - low) / count, count, bool(ONE))
-        h[0, 0] = min(h[0, 0], MAX_RELATIVE_BANDWIDTH * (high - low))
-        cells = np.zeros((1, 2, count + 2 * GHOSTS, 1))
-        add_rows_to_cells(s, y, weight, grid, cells.reshape((2, count + 2 * GHOSTS)))
-        add_images(cells)
-        taps = np.empty((1, 1 + max(1, math.ceil(reach * h[0, 0] / grid.step)), 1))
-        fill_taps(kind, reach, grid.step, h, taps)
-        mirror = mirrored_cells(count, taps.size - 1)
-        density = np.empty((1, 2, count, 1))
-        for signal in range(2):
-            x = cells[0, signal].reshape(count + 2 * GHOSTS)
-            smooth_line(x, taps.reshape(taps.size), mirror, density[0, signal].reshape(count))
-        normalise(density, grid.step)
-        centres = np.empty(count)
-        for j in range(count):
-            centres[j] = low + (high - low) * ((j + 0.5) / count)
-        density_norms(density, Points(centres, np.full(count, grid.step), low, high), p, error)
-        out[k] = error[0, 0]
+    density_norms(density, score, np.full(count, step), low, high, p, error)
+    return float(error[0, 0])

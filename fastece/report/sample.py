@@ -10,7 +10,6 @@ from fastece.display.documents import Cell, Section
 from fastece.display.numbers import Number, equate_p, format_p, format_percents, smallest_p
 from fastece.display.results import group_notes
 from fastece.estimators.binned import Binned
-from fastece.estimators.density.plan import ROWS_AT_ONCE
 from fastece.estimators.losses import mean_of
 from fastece.kernels.types import F64
 from fastece.reliability.diagram import diagrams_of
@@ -19,6 +18,8 @@ from fastece.report.inputs import ReportInput
 from fastece.report.result import Report
 from fastece.report.words import question
 
+# Rows of a table that are read at once.
+ROWS_AT_ONCE = 2**20
 STREAM_NOTE = (
     "Rows were added up in cells of their score, and are not kept. Errors of equal-width bins "
     "whose edges are ends of cells (10, 12, 15, 16, 18, 20, 25, 30, 50 or 100 on [0, 1]) are "

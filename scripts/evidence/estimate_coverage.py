@@ -130,8 +130,8 @@ def density_truth(estimator: Any, s: Any, scores: Any, hit: Any) -> float:
     plan = fastece.KDE(bandwidth=float(h)).prepare(doubled, scores.size)
     order = np.argsort(doubled_scores, kind="stable")
     counts = [np.concatenate([chance, 1 - chance])[order] for chance in (hit, scores)]
-    seen, expected = (plan.density(c).values[0, 1, :, 0] for c in counts)
-    return float((np.abs(seen - expected) * plan.mesh.width).sum())
+    seen, expected = (plan.density(c)[1][0, 1, :, 0] for c in counts)
+    return float((np.abs(seen - expected) * plan.grid.width).sum())
 
 
 def curve_truth(scores: Any, hit: Any) -> float:

@@ -56,9 +56,6 @@ VARIANTS = {
     "unit": KDE(0.05, score_range="unit"),
     "range": KDE(score_range=(0.25, 0.6)),
     "range, beta": KDE(0.1, "beta", score_range=(0.25, 0.6)),
-    "coarse": KDE(0.05, grid_step=0.01),
-    "coarse, silverman": KDE(grid_step=0.01),
-    "step of the paper": KDE(0.02, "triweight", grid_step=0.0003),
 }
 
 

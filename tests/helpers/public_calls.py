@@ -55,7 +55,6 @@ FIELDS = {
     "threshold": [0, 0.4, 2],
     "bandwidth": [0.003, 0.1, 5],
     "kernel": ["triweight", "epanechnikov", "beta", "gaussian"],
-    "grid_step": [0.001, 0.3],
     "form": ["unbiased", "block"],
 }
 RESAMPLING = [fastece.bootstrap, fastece.compare, fastece.calibration_test, fastece.estimate]

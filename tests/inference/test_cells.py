@@ -110,7 +110,7 @@ def brought(kde, s):
         kde.plan(Sample(s, (rows == i).astype(np.uint8), None, 0.0, 1.0, rows), s.size, 1.0)
         for i in rows
     ]
-    return np.array([plan.density().values[0, 1, :, 0] * plan.mesh.width for plan in plans])
+    return np.array([plan.density()[1][0, 1, :, 0] * plan.grid.width for plan in plans])
 
 
 @pytest.mark.parametrize("kde", [KDE(), KDE(bandwidth=0.3), KDE(kernel="triweight")])

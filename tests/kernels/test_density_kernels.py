@@ -4,10 +4,9 @@ from itertools import product
 
 import numpy as np
 import pytest
-import reference
 
 from fastece.estimators.binned.replicates import GROUP_SIZES
-from fastece.kernels import NO_WEIGHTS, density
+from fastece.kernels import EPANECHNIKOV, NO_WEIGHTS, density
 from fastece.kernels.replicates import OrderedRows
 from helpers.kernel_forms import forms
 from helpers.samples import draws, runs_of
@@ -43,16 +42,9 @@ def score_sets():
     }
 
 
-def spread_of(u, w, terms, low, high):
-    """Weight, sums of the terms, distance of the quartiles."""
-    counts = w > 0
-    edges = reference.quantile_edges(u[counts], w[counts], 4, low, high, closed=None)
-    return [w.sum(), *terms, edges[3] - edges[1]]
-
-
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", score_sets())
-def test_sums_of_scores_equal_the_rows_of_each_replicate(name, weighted):
+def test_bandwidths_of_counts_are_those_of_the_rows_of_each_replicate(name, weighted):
     u = score_sets()[name]
     n = u.size
     rng = np.random.default_rng(1)
@@ -61,26 +53,24 @@ def test_sums_of_scores_equal_the_rows_of_each_replicate(name, weighted):
     c = draws(n, 2 * n + 1, 1 if n > MAX_ROWS_OF_SMALLEST_GROUPS else 2)
     weight = v if weighted else np.ones(n)
     terms = np.stack([weight * (u - 0.3), weight * (u - 0.3) ** 2])
-    low = 0.0
-    high = 1.0
     expected = []
     for g in range(len(c)):
         for r in range(32):
-            w = weight * c[g, :, r]
-            sums = [float((x * c[g, :, r]).sum()) for x in terms]
-            expected.append(spread_of(u, w, sums, low, high))
+            drawn = c[g, :, r] > 0
+            w = (weight * c[g, :, r])[drawn]
+            expected.append(oracle.silverman(u[drawn], w, 2 * n + 1))
     run, first = runs_of(u)
     group = 1 if n <= MAX_ROWS_OF_SMALLEST_GROUPS else 16
-    rows = OrderedRows(u, u, v, order, run, first, skip=0, low=low, high=high, group=group)
-    for kernel in forms(density.sum_counted_scores):
-        out = fresh(4, 32 * len(c))
-        kernel(c, rows, terms, out)
-        assert near(np.array(expected)) == out.T
+    rows = OrderedRows(u, u, v, order, run, first, skip=0, low=0.0, high=1.0, group=group)
+    for kernel in forms(density.bandwidths_of_counts):
+        out = fresh(32 * len(c))
+        kernel(c, rows, terms, 2.0 * n + 1, out)
+        assert out == near(np.array(expected), 1e-10)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("size", [1, 2, 7, 40])
-def test_sums_of_drawn_scores_equal_their_rows(size, weighted):
+def test_bandwidths_of_drawn_scores_are_those_of_their_rows(size, weighted):
     rng = np.random.default_rng(size)
     u = np.sort(rng.random((5, size)), axis=1)
     u[1:3] = u[1:3].round(1).clip(0.2, 0.7)
@@ -88,14 +78,13 @@ def test_sums_of_drawn_scores_equal_their_rows(size, weighted):
     if weighted:
         w[:, -1] = 2.0
     weight = w if weighted else np.ones(u.shape)
-    expected = []
-    for x, a in zip(u, weight, strict=True):
-        terms = [(a * (x - 0.4)).sum(), (a * (x - 0.4) ** 2).sum()]
-        expected.append(spread_of(x, a, terms, 0.0, 1.0))
-    for kernel in forms(density.sum_drawn_scores):
-        out = fresh(4, 5)
-        kernel(u, w, 0.4, 0.0, 1.0, out)
-        assert near(np.array(expected)) == out.T
+    expected = [
+        oracle.silverman(x[a > 0], a[a > 0], size + 2) for x, a in zip(u, weight, strict=True)
+    ]
+    for kernel in forms(density.bandwidths_of_drawn):
+        out = fresh(5)
+        kernel(u, w, 0.0, 1.0, size + 2.0, out)
+        assert out == near(np.array(expected), 1e-10)
 
 
 def lagrange(t):
@@ -104,9 +93,8 @@ def lagrange(t):
     return [np.prod([(t - m) / (k - m) for m in nodes if m != k]) for k in nodes]
 
 
-@pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize("limits", RANGES)
-def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
+def test_scores_are_shared_by_the_cells_around_them(limits):
     low, high = limits
     for count in COUNTS:
         step = (high - low) / count
@@ -117,14 +105,14 @@ def test_scores_are_shared_by_the_cells_around_them(limits, cubic):
         for kernel in forms(density.place):
             cell = np.full(s.size, -9, np.int32)
             share = fresh(4, s.size)
-            kernel(s, density.CellGrid(low, step, count, cubic), cell, share)
+            kernel(s, low, step, count, cell, share)
             assert cell.min() >= 0
             assert cell.max() + 4 <= count + 2 * GHOSTS
             for x, first, shares in zip(s, cell, share.T, strict=True):
                 places = centres[first : first + 4]
                 assert places[1] - 1e-12 <= x <= places[2] + 1e-12
                 t = (x - places[1]) / step
-                assert shares.tolist() == near(lagrange(t) if cubic else [0, 1 - t, t, 0])
+                assert shares.tolist() == near(lagrange(t))
 
 
 def shared_rows(rng, n, cells, width):
@@ -160,10 +148,9 @@ def test_rows_are_added_up_in_their_cells(lanes, dtype, width):
             assert out == near(sums_of(c, *rows, cells))
 
 
-@pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("lanes", LANES)
-def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
+def test_drawn_scores_are_placed_and_count_once(lanes, weighted):
     rng = np.random.default_rng(14)
     for low, high in RANGES:
         s = np.sort(rng.uniform(low, high, 12))
@@ -172,24 +159,23 @@ def test_drawn_scores_are_placed_and_count_once(lanes, weighted, cubic):
         y = rng.integers(0, 2, 12).astype(np.uint8)
         v = rng.random(12) if weighted else NO_WEIGHTS
         for count, size in ((1, 1), (9, 5)):
-            grid = density.CellGrid(low, (high - low) / count, count, cubic)
+            step = (high - low) / count
             cell = np.full(12, -9, np.int32)
             share = fresh(4, 12)
-            forms(density.place)[-1](s, grid, cell, share)
+            forms(density.place)[-1](s, low, step, count, cell, share)
             share *= v if weighted else 1.0
             drawn = rng.integers(0, 12, (2, lanes, size)).astype(np.int32)
             c = np.stack([[np.bincount(line, minlength=12) for line in part] for part in drawn])
             expected = sums_of(c.swapaxes(1, 2), y, cell, share, count + 2 * GHOSTS)
             for kernel in forms(density.spread_drawn_rows):
                 out = fresh(*expected.shape)
-                kernel(drawn, s, y, v, grid, out)
+                kernel(drawn, s, y, v, low, step, out)
                 assert out == near(expected)
 
 
 @pytest.mark.representative(1)
-@pytest.mark.parametrize("cubic", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_rows_of_a_sample_are_added_up_as_their_shares(weighted, cubic):
+def test_rows_of_a_sample_are_added_up_as_their_shares(weighted):
     rng = np.random.default_rng(15)
     for (low, high), n in product(RANGES, (1, 12, 2050)):
         s = rng.uniform(low, high, n)
@@ -198,15 +184,15 @@ def test_rows_of_a_sample_are_added_up_as_their_shares(weighted, cubic):
         y = rng.integers(0, 2, n).astype(np.uint8)
         v = rng.random(n) if weighted else NO_WEIGHTS
         for count in (1, 9):
-            grid = density.CellGrid(low, (high - low) / count, count, cubic)
+            step = (high - low) / count
             cell = np.full(n, -9, np.int32)
             share = fresh(4, n)
-            forms(density.place)[-1](s, grid, cell, share)
+            forms(density.place)[-1](s, low, step, count, cell, share)
             share *= v if weighted else 1.0
             expected = sums_of(np.ones((1, n, 1)), y, cell, share, count + 2 * GHOSTS)[0, :, :, 0]
             for kernel in forms(density.add_rows_to_cells):
                 out = np.ones(expected.shape)
-                kernel(s, y, v, grid, out)
+                kernel(s, y, v, low, step, out)
                 assert out == near(1 + expected)
 
 
@@ -245,18 +231,6 @@ def test_cells_are_mirrored_at_both_ends(count):
             assert kernel(count, reach).tolist() == mirror(count, reach).tolist()
 
 
-@pytest.mark.parametrize("count", COUNTS)
-def test_ghosts_are_added_to_their_images(count):
-    cells = np.random.default_rng(4).random((2, 2, count + 2 * GHOSTS, 3))
-    expected = np.zeros((2, 2, count, 3))
-    for q, cell in enumerate(mirror(count, GHOSTS)):
-        expected[:, :, cell - GHOSTS] += cells[:, :, q]
-    for kernel in forms(density.add_images):
-        out = cells.copy()
-        kernel(out)
-        assert out[:, :, GHOSTS:-GHOSTS] == near(expected)
-
-
 @pytest.mark.parametrize("width", LANES)
 def test_lanes_are_gathered_by_their_numbers(width):
     rng = np.random.default_rng(5)
@@ -277,6 +251,23 @@ def smoothed(cells, taps, image, count):
         for m in range(-reach, reach + 1):
             out[:, :, j] += taps[:, abs(m), None] * cells[:, :, image[j + reach + m]]
     return out
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_cells_of_one_replicate_are_convolved_as_those_of_a_lane(count):
+    rng = np.random.default_rng(7)
+    for reach in (1, 2, 3, 6):
+        x = rng.random(count + 2 * GHOSTS)
+        taps = rng.random(reach + 1)
+        inside = np.zeros(x.size)
+        for q, cell in enumerate(mirror(count, GHOSTS)):
+            inside[cell] += x[q]
+        image = mirror(count, reach)
+        expected = smoothed(inside[None, None, :, None], taps[None, :, None], image, count)
+        for kernel in forms(density.smooth_line):
+            out = fresh(count)
+            kernel(x.copy(), taps, out)
+            assert out == near(expected[0, 0, :, 0])
 
 
 @pytest.mark.parametrize("lanes", LANES)
@@ -398,7 +389,7 @@ def test_integrals_equal_the_rule(limits, lanes, p):
         ]
         for kernel in forms(density.integrate):
             out = fresh(4, lanes)
-            kernel(pairs, density.Points(score, width, low, high), p, out)
+            kernel(pairs, score, width, low, high, p, out)
             assert out == near(np.array(expected), 1e-11)
 
 
@@ -420,26 +411,26 @@ def test_largest_gaps_are_taken_where_there_is_density(limits):
         rate = np.divide(g_up_to_ends, f_up_to_ends, out=np.zeros(is_dense.shape), where=is_dense)
         gaps = np.where(is_dense, np.abs(rate - x), -1.0).max(axis=1)
         expected = np.where(gaps < 0, np.nan, gaps)
-        points = density.Points(score, width, low, high)
         for kernel in forms(density.largest_gaps):
             out = fresh(3, 2)
-            kernel(np.stack([f, g], axis=1), points, out)
+            kernel(np.stack([f, g], axis=1), score, low, high, out)
             assert out == pytest.approx(expected, rel=1e-14, nan_ok=True)
 
 
 def test_the_norm_chooses_between_the_integral_and_the_largest_gap():
     rng = np.random.default_rng(13)
     pairs = density_pairs(rng, np.array([0.25, 0.75]), 0.0, 1.0, 2)
-    points = density.Points(np.array([0.25, 0.75]), np.full(2, 0.5), 0.0, 1.0)
+    score = np.array([0.25, 0.75])
+    width = np.full(2, 0.5)
     for kernel in forms(density.density_norms):
         for p in (1.0, 2.0, np.inf):
             expected = fresh(4, 2)
             out = fresh(4, 2)
             if p == np.inf:
-                density.largest_gaps(pairs, points, expected)
+                density.largest_gaps(pairs, score, 0.0, 1.0, expected)
             else:
-                density.integrate(pairs, points, p, expected)
-            kernel(pairs, points, p, out)
+                density.integrate(pairs, score, width, 0.0, 1.0, p, expected)
+            kernel(pairs, score, width, 0.0, 1.0, p, out)
             assert out == near(expected)
 
 
@@ -452,55 +443,35 @@ def test_bandwidths_equal_the_rule(weighted):
         expected = oracle.silverman(s, v if weighted else None, n)
         for kernel in forms(density.bandwidth_of_scores):
             assert kernel(s, v, 0.0, 1.0, float(n)) == near(expected, 1e-11)
-        w = v if weighted else np.ones(s.size)
-        edges = reference.quantile_edges(s, w, 4, 0.0, 1.0, closed=None)
-        x = s - s[0]
-        sums = np.array([[w.sum()], [w @ x], [w @ (x * x)], [edges[3] - edges[1]]])
-        for kernel in forms(density.silverman_bandwidths):
-            out = fresh(1)
-            kernel(sums, float(n), out)
-            assert out == near([expected], 1e-11)
 
 
 @pytest.mark.parametrize("per_octave", [4, 16])
-def test_levels_of_grids_are_powers_of_two_times_the_smallest_bandwidth(per_octave):
+def test_grids_fit_powers_of_two_times_the_smallest_bandwidth(per_octave):
     levels = np.arange(-3 * per_octave, 12 * per_octave)
-    h = np.array([density.bandwidth_of_level(level, per_octave) for level in levels.tolist()])
-    assert h == near(0.0003 * 2.0 ** (levels / per_octave))
-    for kernel in forms(density.grid_levels):
+    h = 0.0003 * 2.0 ** (levels / per_octave)
+    for kernel in forms(density.grid_bandwidths):
         for factor, expected in ((1.0, levels), (1.02, levels), (0.98, levels - 1)):
-            out = np.full(h.size, -99)
-            kernel(factor * h, per_octave, out)
-            assert out.tolist() == expected.tolist()
+            out = fresh(h.size)
+            kernel(factor * h, float(per_octave), out)
+            assert out == near(0.0003 * 2.0 ** (expected / per_octave))
 
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("p", [1.0, 2.0, np.inf])
-def test_errors_of_arrays_equal_brute_force(p, weighted):
+def test_errors_of_rows_equal_brute_force(p, weighted):
     rng = np.random.default_rng(18)
     n = 60
-    prob = rng.dirichlet(np.ones(3), n)
-    label = rng.integers(0, 3, n)
     s = rng.random(n)
     y = (rng.random(n) < s).astype(np.uint8)
     v = rng.random(n) if weighted else NO_WEIGHTS
-    weight = v if weighted else None
-    for low, high, h in ((0.0, 1.0, 0.0), (0.0, 1.0, 0.2), (0.3, 0.9, 0.1)):
-        problems = [(prob[:, k], label == k) for k in range(3)]
-        fields = {
-            "norm": p, "score_range": (low, high), "bandwidth": h if h > 0 else "silverman"
-        }  # fmt: skip
-        parameters = (density.GAUSSIAN, 5.5, 4.5, low, high, h, float(n), p)
-        values = []
-        for kernel in forms(density.density_errors):
-            classes = fresh(3)
-            single = fresh(1)
-            kernel(prob, label, v, parameters, classes)
-            kernel(s, y, v, parameters, single)
-            values.append([*classes, *single])
+    for low, high, h in ((0.0, 1.0, 0.05), (0.0, 1.0, 0.2), (0.3, 0.9, 0.1)):
+        values = [
+            kernel(s, y, v, density.GAUSSIAN, 1.0, low, high, h, p)
+            for kernel in forms(density.density_error)
+        ]
         if p < np.inf:  # on any grid the edge of the density of a maximum is met but roughly
-            rows = [*problems, (s, y)]
-            exact = [oracle.kde_error((x, hit, 0.0, 1.0), weight, **fields) for x, hit in rows]
+            fields = {"norm": p, "score_range": (low, high), "bandwidth": h}
+            exact = oracle.kde_error((s, y, 0.0, 1.0), v if weighted else None, **fields)
             assert values[0] == pytest.approx(exact, rel=1e-3, abs=1e-6)
         assert values[-1] == near(values[0], 1e-9)
 
@@ -508,8 +479,16 @@ def test_errors_of_arrays_equal_brute_force(p, weighted):
 HEIGHTS = {
     density.GAUSSIAN: (5.5, lambda u: np.exp(-u * u / 2)),
     density.TRIWEIGHT: (3.0, lambda u: (1 - u * u / 9) ** 3),
-    density.EPANECHNIKOV: (np.sqrt(5.0), lambda u: 1 - u * u / 5),
+    EPANECHNIKOV: (np.sqrt(5.0), lambda u: 1 - u * u / 5),
 }
+
+
+def test_kernels_have_taps_up_to_their_reach():
+    for kernel in forms(density.tap_count):
+        assert kernel(density.TRIWEIGHT, 0.1, 0.5) == 16
+        assert kernel(density.GAUSSIAN, 0.1, 1e-4) == 2
+    for kernel in forms(density.cells_needed):
+        assert kernel(EPANECHNIKOV, 4.0, 0.5, 0.1) == near(480.0)
 
 
 def test_halves_of_kernels_add_up_to_one():
@@ -517,47 +496,12 @@ def test_halves_of_kernels_add_up_to_one():
     for shape, (reach, height) in HEIGHTS.items():
         for kernel in forms(density.fill_taps):
             taps = np.full((2, 1 + int(np.ceil(5.5 / 0.1)), 3), np.nan)
-            kernel(shape, reach, 0.1, h, taps)
+            kernel(shape, 0.1, h, taps)
             for part, r in np.ndindex(h.shape):
                 u = 0.1 * np.arange(taps.shape[1]) / h[part, r]
                 plain = np.where(u < reach, height(u), 0.0)
                 total = plain[0] + 2 * plain[1:].sum()
                 assert taps[part, :, r] == pytest.approx(plain / total, rel=1e-12, abs=1e-300)
-
-
-def test_folded_taps_are_taps_and_their_images():
-    h = np.array([[0.3, 0.02], [1.0, 4.0]])
-    for count in (1, 2, 7):
-        for kernel in forms(density.fill_folded_taps):
-            around = np.full((2, count + 1, 2), np.nan)
-            kernel(0, 5.5, 0.1, h, around)
-            for part, r in np.ndindex(h.shape):
-                taps = np.zeros((1, 1 + int(np.ceil(5.5 * 4.0 / 0.1)), 1))
-                density.fill_taps(0, 5.5, 0.1, h[part : part + 1, r : r + 1], taps)
-                plain = np.zeros(2 * count)
-                for m, tap in enumerate(taps[0, :, 0]):
-                    for place in {m, -m}:
-                        plain[place % (2 * count)] += tap
-                assert around[part, :, r] == pytest.approx(plain[: count + 1], rel=1e-12)
-
-
-def test_taps_of_all_images_of_a_cell_are_squared_together():
-    rng = np.random.default_rng(3)
-    for count, reach in ((6, 2), (4, 7), (1, 3)):
-        taps = rng.random(reach + 1)
-        x = rng.random((count + 4, 2))
-        image = mirror(count, reach)
-        expected = np.zeros((count, 2))
-        for j in range(count):
-            for cell in range(count + 4):
-                brought = sum(
-                    taps[abs(m)] for m in range(-reach, reach + 1) if image[j + reach + m] == cell
-                )
-                expected[j] += brought**2 * x[cell]
-        for kernel in forms(density.squared_sums):
-            out = np.full((count, 2), np.nan)
-            kernel(taps, x, out)
-            assert out == pytest.approx(expected, rel=1e-13)
 
 
 def test_gaps_are_shared_by_the_cells_around_their_score():
@@ -574,8 +518,3 @@ def test_gaps_are_shared_by_the_cells_around_their_score():
             kernel(c.astype(np.float64), s, gap, out)
             assert out == pytest.approx((c * gap[:, None]).T @ share, abs=1e-14)
             assert out.sum(1) == pytest.approx(gap @ c)
-
-
-@pytest.mark.parametrize("kernel", forms(density.kernel_height))
-def test_a_kind_of_density_that_does_not_exist_has_no_height(kernel):
-    assert np.isnan(kernel(99, 0.0))

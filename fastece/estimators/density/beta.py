@@ -17,18 +17,14 @@ the scores are.
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.samples import Sample
-from fastece.estimators.density.mesh import check_cell_count
+from fastece.estimators.density.even import check_cell_count, move_inside
 from fastece.kernels.types import F64
-
-if TYPE_CHECKING:
-    from fastece.kernels.density import CellGrid, Points
 
 # T of the position, and the distance of e from m/2.
 TAIL = 2.0
@@ -47,7 +43,7 @@ REACH = 3.0
 NEAR_END = 1.5
 # Grids fit bandwidths from ``0.0003 * 2**(level / 16)`` up to the next one. Kernels of both are
 # mixed so that the variance is right; at a point densities are right to 2e-3.
-LEVELS_PER_OCTAVE = 16
+LEVELS_PER_OCTAVE = 16.0
 NEXT_BANDWIDTH = 2 ** (1 / LEVELS_PER_OCTAVE)
 # Points of a block: products are so small that they take one thread.
 POINTS_PER_BLOCK = 24
@@ -57,16 +53,8 @@ TABLE_STEPS_PER_NODE = 16
 SLOPE_STEP = 1e-4
 
 
-class KernelBlock(NamedTuple):
-    """The kernels of some neighbouring points, at the nodes that they reach."""
-
-    points: slice
-    nodes: slice
-    kernels: F64  # (points, nodes)
-
-
 @dataclass(frozen=True, eq=False)
-class BetaMesh:
+class BetaGrid:
     """Points where beta kernels give densities, and nodes that share the rows.
 
     Parameters
@@ -74,7 +62,7 @@ class BetaMesh:
     low, high : float
         The range.
     h : float
-        The smallest bandwidth that the mesh is used for.
+        The smallest bandwidth that the grid is used for.
     x, one_minus_x : (G,) float64 arrays
         The points on the unit interval; both are exact near 0.
     width : (G,) float64 array
@@ -98,10 +86,7 @@ class BetaMesh:
         """Scores (G,) of the points."""
         return self.low + (self.high - self.low) * self.x
 
-    @property
-    def points(self) -> "Points":
-        """The points, as kernels take them."""
-        return kernels.density.Points(self.score, self.width, self.low, self.high)
+    # --- rows
 
     @property
     def position_bandwidth(self) -> float:
@@ -119,17 +104,21 @@ class BetaMesh:
         """Number of cells that rows are shared among: nodes, and ghosts for 0 and 1."""
         return 2 * self.half_of_nodes + 2 * kernels.density.GHOSTS
 
-    def groups(self, h: F64) -> list[NDArray[np.intp]]:
-        """Return one group of all replicates, any of which can be neighbours."""
-        return [np.arange(h.size)]
+    @property
+    def first(self) -> float:
+        """The position half a node before the first one."""
+        return -self.half_of_nodes / NODES_PER_UNIT
 
-    def locate(self, sample: Sample) -> tuple[F64, "CellGrid"]:
-        """Return the positions (n,) of scores in the range, and the nodes along them."""
+    @property
+    def spacing(self) -> float:
+        """Distance of the positions of nodes."""
+        return 1 / NODES_PER_UNIT
+
+    def places(self, s: F64) -> F64:
+        """Return the positions (n,) of scores, along the nodes."""
         width = self.high - self.low
-        u = self.positions((sample.s - self.low) / width, (self.high - sample.s) / width)
-        first = -self.half_of_nodes / NODES_PER_UNIT
-        n_nodes = 2 * self.half_of_nodes
-        return u, kernels.density.CellGrid(first, 1 / NODES_PER_UNIT, n_nodes, cubic=True)
+        s = move_inside(s, self.low, self.high)
+        return self.positions((s - self.low) / width, (self.high - s) / width)
 
     def positions(self, x: F64, one_minus_x: F64) -> F64:
         """Compute the positions of scores x on the unit interval; infinite at its ends."""
@@ -146,6 +135,12 @@ class BetaMesh:
         log_x = log_score(u, self.position_bandwidth)
         return log_x - log_x[::-1], u
 
+    # --- densities
+
+    def groups(self, h: F64) -> list[NDArray[np.intp]]:
+        """Return one group of all replicates, any of which can be neighbours."""
+        return [np.arange(h.size)]
+
     def densities(self, cells: F64, h: F64, out: F64) -> None:
         """Compute the densities of scores and hits from rows that were added up at nodes.
 
@@ -161,12 +156,12 @@ class BetaMesh:
         """
         ghosts = kernels.density.GHOSTS
         nodes = cells[:, :, ghosts:-ghosts]
-        for block in self.kernel_blocks:
-            np.matmul(block.kernels, nodes[:, :, block.nodes], out=out[:, :, block.points])
+        for points, reached, heights in self.kernel_blocks:
+            np.matmul(heights, nodes[:, :, reached], out=out[:, :, points])
         if (h > self.h).any():
             nodes = nodes * self.share_of_next(h)[:, None, None]
-            for block in self.kernel_changes:
-                out[:, :, block.points] += block.kernels @ nodes[:, :, block.nodes]
+            for points, reached, changes in self.kernel_changes:
+                out[:, :, points] += changes @ nodes[:, :, reached]
         np.maximum(out, 0.0, out=out)
         # Divided twice: weights may be so small that a product is nothing.
         out /= cells.sum((1, 2))[:, None, None]
@@ -180,23 +175,26 @@ class BetaMesh:
         return np.asarray((ratio**2 - 1) / (NEXT_BANDWIDTH**2 - 1))
 
     @cached_property
-    def kernel_blocks(self) -> list[KernelBlock]:
+    def kernel_blocks(self) -> list[tuple[slice, slice, F64]]:
         """Kernels of the smallest bandwidth."""
         return self.make_blocks(self.h)
 
     @cached_property
-    def kernel_changes(self) -> list[KernelBlock]:
+    def kernel_changes(self) -> list[tuple[slice, slice, F64]]:
         """Differences between the kernels of the next bandwidth and of this one."""
         following = self.make_blocks(self.h * NEXT_BANDWIDTH)
         return [
-            after._replace(kernels=after.kernels - before.kernels)
-            for after, before in zip(following, self.kernel_blocks, strict=True)
+            (points, reached, after - before)
+            for (points, reached, after), (_, _, before) in zip(
+                following, self.kernel_blocks, strict=True
+            )
         ]
 
-    def make_blocks(self, h: float) -> list[KernelBlock]:
-        """Compute the kernels of one bandwidth, in blocks of points.
+    def make_blocks(self, h: float) -> list[tuple[slice, slice, F64]]:
+        """Compute the kernels of one bandwidth, in blocks of neighbouring points.
 
-        They are powers with exponents that differ by point, so logarithms are a matrix product.
+        A block is the points, the nodes that they reach, and the heights (points, nodes). These are
+        powers with exponents that differ by point, so logarithms are a matrix product.
         """
         from scipy.special import betaln
 
@@ -215,7 +213,7 @@ class BetaMesh:
         for begin in range(0, self.count, POINTS_PER_BLOCK):
             points = slice(begin, min(begin + POINTS_PER_BLOCK, self.count))
             nodes = slice(first[begin], last[points.stop - 1])
-            blocks.append(KernelBlock(points, nodes, np.exp(exponents[points] @ logs[:, nodes])))
+            blocks.append((points, nodes, np.exp(exponents[points] @ logs[:, nodes])))
         return blocks
 
     def parameters(self, h: float) -> tuple[F64, F64]:
@@ -257,12 +255,12 @@ def beta_parameter(x: F64, b: float) -> F64:
     return np.maximum(1.0, np.where(x < 2 * b, near_end, x / b))
 
 
-def fitted_beta_mesh(low: float, high: float, h: float, fineness: float) -> BetaMesh:
+def fitted_beta_grid(low: float, high: float, h: float, fineness: float) -> BetaGrid:
     """Make a grid for bandwidths of `h` or more, finer than norm 1 needs by a factor."""
     unit = min(h, 1.0)
     per_unit = POINTS_PER_UNIT * fineness
     count = 2 * per_unit * (math.pi / 4 / unit + LAST_POINT)
-    half = math.ceil(check_cell_count("bandwidth", h, count) / 2)
+    half = math.ceil(check_cell_count(h, count) / 2)
     u = (np.arange(-half, half) + 0.5) / per_unit
     x = np.exp(log_score(u, unit))
     one_minus_x = x[::-1]
@@ -270,10 +268,10 @@ def fitted_beta_mesh(low: float, high: float, h: float, fineness: float) -> Beta
     after = log_score(u + SLOPE_STEP, unit)
     change_of_logit = (after - before[::-1]) - (before - after[::-1])
     width = x * one_minus_x * change_of_logit / (2 * SLOPE_STEP * per_unit)
-    return BetaMesh(low, high, h, x, one_minus_x, width * (high - low))
+    return BetaGrid(low, high, h, x, one_minus_x, width * (high - low))
 
 
-def even_beta_mesh(low: float, high: float, h: float, count: int) -> BetaMesh:
+def even_beta_grid(low: float, high: float, h: float, count: int) -> BetaGrid:
     """Make a grid of `count` evenly spaced points."""
     x = (np.arange(count) + 0.5) / count
-    return BetaMesh(low, high, h, x, x[::-1], np.full(count, (high - low) / count))
+    return BetaGrid(low, high, h, x, x[::-1], np.full(count, (high - low) / count))

@@ -20,19 +20,19 @@ CURVE_FINENESS = 2.0
 def density_curve(plan: DensityPlan, c: NDArray[Any] | None) -> Curve:
     """Compute the curve of a sample whose row i counts ``c[i]`` times, or once."""
     bandwidth = plan.bandwidth_of_counts(c)
-    mesh = plan.rule.even_mesh(bandwidth)
-    sums = plan.sums_in_cells(mesh, c)
-    density, density_of_hits = smooth_sums(mesh, sums, bandwidth).values[0, :, :, 0].copy()
-    supported = is_supported(density, mesh.low, mesh.high)
-    probability = posterior(density, density_of_hits, mesh.score, mesh.low, mesh.high)
+    grid = plan.even_grid(bandwidth)
+    sums = plan.sums_in_cells(grid, c)
+    density, density_of_hits = smooth_sums(grid, sums, bandwidth)[0, :, :, 0].copy()
+    supported = is_supported(density, plan.low, plan.high)
+    probability = posterior(density, density_of_hits, grid.score, plan.low, plan.high)
     probability[~supported] = np.nan
     return Curve(
-        score=mesh.score.copy(),
+        score=grid.score.copy(),
         probability=probability,
         density=density,
         supported=supported,
-        rows=np.minimum(plan.size, plan.size * density * mesh.effective_width(bandwidth)),
-        score_range=plan.rule.limits,
+        rows=np.minimum(plan.size, plan.size * density * grid.effective_width(bandwidth)),
+        score_range=(plan.low, plan.high),
         bandwidth=bandwidth,
     )
 
@@ -52,14 +52,14 @@ class DensityCurve(Statistic):
     def values(self, plan: DensityPlan, draws: Counts) -> F64:
         """Compute the curve (G, R) of each of R replicates."""
         values = np.empty((self.score.size, replicate_count(draws)))
-        for mesh, density, replicates in plan.densities(draws):
-            # Interpolate both densities on their mesh, (blocks, 2, mesh, lanes).
-            place = np.interp(self.score, mesh.score, np.arange(mesh.count))
+        for grid, density, replicates in plan.densities(draws):
+            # Interpolate both densities on their grid, (blocks, 2, grid, lanes).
+            place = np.interp(self.score, grid.score, np.arange(grid.count))
             left = place.astype(np.int64)
-            right = np.minimum(left + 1, mesh.count - 1)
+            right = np.minimum(left + 1, grid.count - 1)
             share = (place - left)[:, None]
             both = (1 - share) * density[:, :, left] + share * density[:, :, right]
-            curve = posterior(both[:, 0], both[:, 1], self.score[:, None], mesh.low, mesh.high)
+            curve = posterior(both[:, 0], both[:, 1], self.score[:, None], plan.low, plan.high)
             lanes = curve.swapaxes(0, 1).reshape(self.score.size, -1)
             values[:, replicates] = lanes[:, : replicates.size]
         return values

@@ -2,7 +2,7 @@
 
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import partial
 from typing import Any, ClassVar, Literal, Unpack
 
 import numpy as np
@@ -17,25 +17,15 @@ from fastece.data.reading import read_table
 from fastece.data.samples import Sample, scale_weights
 from fastece.data.table import RowTable
 from fastece.data.threads import Map
-from fastece.estimators.base import Parameters, check_width
+from fastece.estimators.base import Parameters, check_width, values_of_problems
 from fastece.estimators.curve import Curve
 from fastece.estimators.density.curve import CURVE_FINENESS, DensityCurve, density_curve
-from fastece.estimators.density.mesh import SHAPES, check_cell_count
-from fastece.estimators.density.plan import (
-    Density,
-    DensityPlan,
-    move_inside,
-    replicate_count,
-    smooth_sums,
-)
-from fastece.estimators.density.rule import DensityRule, kernel_shape
+from fastece.estimators.density.even import KINDS, check_cell_count, move_inside
+from fastece.estimators.density.plan import DensityPlan, Grid, replicate_count, rule_bandwidth
 from fastece.estimators.draws import Counts, Draws, Rows
-from fastece.kernels.types import F64
+from fastece.kernels import GAUSSIAN
+from fastece.kernels.types import F64, U8
 
-# Up to this many rows one kernel computes a value, which finds the quartiles by a sort.
-MAX_SORTED_ROWS = 2**14
-# That kernel sums over up to this many cells on either side; a transform would win beyond.
-MAX_SUMMED_TAPS = 128
 # A maximum is searched on a grid this many times as fine as that of an integral.
 REFINEMENT = 4.0
 
@@ -64,19 +54,17 @@ class KDE(Parameters):
     score_range : {"support", "unit"} or (low, high)
         Range of the density: the support of the setting's score, [0, 1], or a given one. Scores
         outside are moved to its nearest end.
-    grid_step : "auto" or float
-        Distance of the points of the grid; "auto" is as fine as the bandwidth needs, for errors
-        within 1e-3 of the integral. A step, which should be well below the bandwidth, is rounded to
-        a fraction of the range; scores are then shared linearly by two points (0.0003 with a
-        "triweight" kernel: the paper).
 
     Raises
     ------
     ValueError, TypeError
-        For a parameter outside its range; for one that needs more than 2**22 points.
+        For a parameter outside its range; for a bandwidth that needs more than 2**22 points.
 
     Notes
     -----
+    The integral is a sum over a grid that is as fine as the bandwidth needs: right to 1e-3 of the
+    value plus 1e-6.
+
     Posocco and Bonnefoy (2021, "Estimating expected calibration errors", section 3); Silverman
     (1986, "Density estimation for statistics and data analysis", section 3.4.2); Chen (1999, "Beta
     kernel estimators for density functions", the second estimator).
@@ -94,7 +82,6 @@ class KDE(Parameters):
     kernel: Literal["gaussian", "triweight", "epanechnikov", "beta"] = "gaussian"
     norm: float = 1.0
     score_range: Literal["support", "unit"] | tuple[float, float] = "support"
-    grid_step: float | Literal["auto"] = "auto"
 
     native = (Counts, Rows)
     lowest = 0.0
@@ -102,10 +89,9 @@ class KDE(Parameters):
 
     checks: ClassVar = {
         "bandwidth": partial(check_width, word="silverman"),
-        "kernel": partial(check_choice, choices=(*SHAPES, "beta")),
+        "kernel": partial(check_choice, choices=(*KINDS, "beta")),
         "norm": partial(check_real, low=1.0),
         "score_range": partial(check_range, names=("support", "unit")),
-        "grid_step": partial(check_width, word="auto"),
     }
 
     @property
@@ -123,82 +109,72 @@ class KDE(Parameters):
         """How many times as fine a grid has to be as errors of norm 1 need."""
         if self.norm == 1.0:
             return 1.0
-        return REFINEMENT if math.isinf(self.norm) else kernel_shape(self.kernel).refinement
+        kind = KINDS.get(self.kernel, GAUSSIAN)
+        return REFINEMENT if math.isinf(self.norm) else kernels.density.REFINEMENT_OF_RATIOS[kind]
 
-    def rule(self, problems: Sample | RowTable, fineness: float) -> DensityRule:
-        """Return the rule of the densities of a problem, on grids of some fineness."""
-        limits = self.range_of(problems)
-        return DensityRule(self.bandwidth, self.kernel, self.grid_step, limits, fineness)
-
-    # --- single values
+    # --- values
 
     def point_values(self, table: RowTable, run: Map = map) -> F64:
         """Compute the value (K,) of each problem of a table; rows need not be sorted."""
         problems, _ = scale_weights(table)
-        if problems.n <= MAX_SORTED_ROWS and self._sums_few_taps:
-            return self._values_of_arrays(problems)
-
-        def value(k: int) -> float:
-            return self.error(self.plan_of(problems, k).density())
-
+        value = partial(self.value_of_problem, problems)
         return np.array(list(run(value, range(problems.n_problems))))
 
-    @cached_property
-    def _sums_few_taps(self) -> bool:
-        """Whether the kernel `density_errors` is fast for these parameters."""
-        if self.kernel == "beta" or self.grid_step != "auto":
-            return False
-        return kernel_shape(self.kernel).reach * self._cells_per_bandwidth <= MAX_SUMMED_TAPS
-
-    @cached_property
-    def _cells_per_bandwidth(self) -> float:
-        """Cells of an even grid for each bandwidth."""
-        return self.fineness * kernel_shape(self.kernel).cells
-
-    def _values_of_arrays(self, problems: RowTable) -> F64:
-        """Compute the value (K,) of each problem by one kernel."""
+    def value_of_problem(self, problems: RowTable, k: int) -> float:
+        """Compute the value of problem `k`, whose rows count once."""
+        if self.kernel == "beta":
+            grid, density = self.plan_of(problems, k).density()
+            return float(self.norms(grid, density).item())
+        s, y = problems.read_problem(k)
         low, high = self.range_of(problems)
-        bandwidth = 0.0  # by Silverman's rule
-        if isinstance(self.bandwidth, float):
-            bandwidth = self.bandwidth
-            self._check_bandwidth(low, high)
-        shape = kernel_shape(self.kernel)
-        n = float(problems.count())
-        kernel = shape.kind, shape.reach, self._cells_per_bandwidth
-        parameters = (*kernel, low, high, bandwidth, n, self.norm)
-        prob, label = problems.read()
-        weight = kernels.weights(problems.v)
-        values = np.empty(problems.n_problems)
-        kernels.density.density_errors(prob, label, weight, parameters, values)
-        return values
+        w = kernels.weights(problems.v)
+        bandwidth = self.bandwidth
+        if bandwidth == "silverman":
+            bandwidth = rule_bandwidth(s, y, w, low, high, problems.count())
+        return self.value_of_rows(s, y, w, low, high, bandwidth)
 
-    def _check_bandwidth(self, low: float, high: float) -> None:
-        """Refuse a bandwidth whose grid has too many cells, at the finest that it may be."""
-        assert isinstance(self.bandwidth, float)
-        finest = self.bandwidth * 2 ** (-1 / kernels.density.LEVELS_PER_OCTAVE)
-        count = self._cells_per_bandwidth * (high - low) / finest
-        check_cell_count("bandwidth", self.bandwidth, count)
+    def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
+        """Compute the value when row i of the sample counts ``c[i]`` times."""
+        if self.kernel == "beta":
+            grid, density = plan.density(c)
+            return float(self.norms(grid, density).item())
+        s = plan.sample.s
+        y = plan.sample.y
+        w = plan.counted_weights(c)
+        return self.value_of_rows(s, y, w, plan.low, plan.high, plan.bandwidth_of_counts(c))
+
+    def value_of_rows(
+        self, s: F64, y: U8, w: F64, low: float, high: float, bandwidth: float
+    ) -> float:  # fmt: skip
+        """Compute the value of rows (n,), for a kernel that is reflected at the ends."""
+        kind = KINDS[self.kernel]
+        fineness = self.fineness
+        if bandwidth < kernels.density.MIN_BANDWIDTH:  # from there on grids are small enough
+            finest = bandwidth * 2 ** (-1 / kernels.density.LEVELS_PER_OCTAVE)
+            needed = kernels.density.cells_needed(kind, fineness, high - low, finest)
+            check_cell_count(bandwidth, needed)
+        error: float = kernels.density.density_error(
+            s, y, w, kind, fineness, low, high, bandwidth, self.norm
+        )
+        return error
 
     # --- resampling
 
     def plan(self, sample: Sample, size: int, fineness: float) -> DensityPlan:
-        """Prepare a sorted sample for draws of `size` rows."""
-        rule = self.rule(sample, fineness)
-        return DensityPlan(rule, move_inside(scale_weights(sample)[0], *rule.limits), size)
+        """Prepare a sample for draws of `size` rows; sorted, if its rows are drawn."""
+        low, high = self.range_of(sample)
+        scaled, _ = scale_weights(sample)
+        rows = replace(scaled, s=move_inside(scaled.s, low, high))
+        bandwidth = None if self.bandwidth == "silverman" else self.bandwidth
+        return DensityPlan(self.kernel, bandwidth, low, high, fineness, rows, size)
 
     def plan_of(self, problems: RowTable, k: int) -> DensityPlan:
         """Prepare problem `k`, as it is, for values and densities of all rows."""
-        is_single = problems.n_problems == 1 and problems.v is None
-        rows = problems if is_single else problems.view(k)
-        return DensityPlan(self.rule(problems, self.fineness), rows, problems.count())
+        return self.plan(problems.view(k), problems.count(), self.fineness)
 
     def prepare(self, sample: Sample, size: int) -> DensityPlan:
         """Prepare a sorted sample for draws of `size` rows."""
         return self.plan(sample, size, self.fineness)
-
-    def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:
-        """Compute the value when row i of the sample counts ``c[i]`` times."""
-        return self.error(plan.density(c))
 
     def values(self, plan: DensityPlan, draws: Draws) -> F64:
         """Compute the value (R,) of each replicate."""
@@ -209,19 +185,17 @@ class KDE(Parameters):
     def errors(self, plan: DensityPlan, draws: Counts | Rows, h: F64 | None = None) -> F64:
         """Compute the value (R,) of each replicate, with given bandwidths or its own."""
         values = np.empty(replicate_count(draws))
-        for mesh, density, replicates in plan.densities(draws, h):
-            errors = self.norms(Density(mesh, density)).ravel()
+        for grid, density, replicates in plan.densities(draws, h):
+            errors = self.norms(grid, density).ravel()
             values[replicates] = errors[: replicates.size]
         return values
 
-    def error(self, density: Density) -> float:
-        """Compute the value of the densities of one replicate."""
-        return float(self.norms(density).item())
-
-    def norms(self, density: Density) -> F64:
+    def norms(self, grid: Grid, density: F64) -> F64:
         """Compute the values (L, W) of the densities (L, 2, G, W) of some replicates."""
-        values = np.empty((density.values.shape[0], density.values.shape[3]))
-        kernels.density.density_norms(density.values, density.mesh.points, self.norm, values)
+        values = np.empty((density.shape[0], density.shape[3]))
+        kernels.density.density_norms(
+            density, grid.score, grid.width, grid.low, grid.high, self.norm, values
+        )
         return values
 
     # --- curves
@@ -254,13 +228,13 @@ class KDE(Parameters):
 
     def parts_of_sample(self, sample: Sample, size: int) -> F64:
         """Compute the error of a sample, its over part and its under part (3,)."""
-        density = self.prepare(sample, size).density(sample.c)
-        hits = density.values[:, 1].copy()
-        expected = density.mesh.score[:, None] * density.values[:, 0]
+        grid, density = self.prepare(sample, size).density(sample.c)
+        hits = density[:, 1].copy()
+        expected = grid.score[:, None] * density[:, 0]
         errors = []
         for hits_of_part in (hits, np.minimum(hits, expected), np.maximum(hits, expected)):
-            density.values[:, 1] = hits_of_part
-            errors.append(self.error(density))
+            density[:, 1] = hits_of_part
+            errors.append(float(self.norms(grid, density).item()))
         error, over, under = errors
         larger = max(over, under)
         if not larger > 0:
@@ -278,10 +252,7 @@ class KDE(Parameters):
         self, y_true: Any, y_prob: Any = None, bandwidths: Any = (), *, average: Any = "macro",
         **options: Unpack[ReadingKeywords],
     ) -> F64:  # fmt: skip
-        """Compute the error for each of some bandwidths, in little more time than for one.
-
-        Scores are shared among the cells of a grid once for all bandwidths, and with beta kernels
-        once for each.
+        """Compute the error for each of some bandwidths, of data that are read once.
 
         Parameters
         ----------
@@ -317,27 +288,8 @@ class KDE(Parameters):
         rule = "must be positive and finite"
         refuse_where("bandwidths", rule, h, lambda x: ~((x > 0) & (x < np.inf)))
         table = read_table(y_true, y_prob, reading_options(options))
-        samples = table.seen_by(self).samples()
-        values = np.array(
-            [self.sweep(sample.sorted(), table.size(k), h) for k, sample in enumerate(samples)]
-        )
+        of_bandwidth = [values_of_problems(replace(self, bandwidth=x), table) for x in h.tolist()]
+        values = np.stack(of_bandwidth, axis=1)
         if table.setting.per_class and average is None:
             return values
         return np.asarray(table.average(values))
-
-    def sweep(self, sample: Sample, size: int, bandwidths: F64) -> F64:
-        """Compute the value (H,) of a sorted sample with each of some bandwidths.
-
-        The rows are shared among cells once, or for beta kernels once for each bandwidth.
-        """
-        if self.kernel == "beta":
-            plan = replace(self, bandwidth="silverman").prepare(sample, size)
-            meshes = [plan.mesh_of_bandwidth(h) for h in bandwidths.tolist()]
-            sums = [plan.sums_in_cells(mesh, sample.c) for mesh in meshes]
-        else:
-            plan = self.prepare(sample, size)
-            mesh = plan.rule.even_mesh(float(bandwidths.min()))
-            meshes = [mesh] * bandwidths.size
-            sums = [plan.sums_in_cells(mesh, sample.c)] * bandwidths.size
-        densities = map(smooth_sums, meshes, sums, bandwidths.tolist())
-        return np.array([self.error(density) for density in densities])

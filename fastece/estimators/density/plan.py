@@ -12,9 +12,9 @@ The value of a replicate depends on its own rows and bandwidth, never on its nei
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,20 +25,26 @@ from fastece.data.samples import Sample
 from fastece.estimators.base import Plan
 from fastece.estimators.binned.cuts import quartiles
 from fastece.estimators.binned.replicates import order_rows
-from fastece.estimators.density.rule import AnyMesh, DensityRule
+from fastece.estimators.density.beta import (
+    LEVELS_PER_OCTAVE,
+    BetaGrid,
+    even_beta_grid,
+    fitted_beta_grid,
+)
+from fastece.estimators.density.even import KINDS, EvenGrid, fitted_even_grid, move_inside
 from fastece.estimators.draws import Counts, Rows
-from fastece.kernels import REPLICATES
+from fastece.kernels import GAUSSIAN, REPLICATES
 from fastece.kernels.types import F64, I32, U8
 
 if TYPE_CHECKING:
-    from fastece.kernels.density import CellGrid
     from fastece.kernels.replicates import OrderedRows
 
+Grid = EvenGrid | BetaGrid
 # Numbers of replicates.
 Lanes = NDArray[np.intp]
 
-# Rows of a single replicate that are read at once.
-ROWS_AT_ONCE = 2**20
+# Up to this many rows a kernel sorts to find their quartiles.
+MAX_SORTED_ROWS = 2**14
 # Numbers of cells that are smoothed at once: 0.25 MB.
 MAX_CELLS_AT_ONCE = 2**15
 # With more numbers of cells than this in a block of 32 replicates, 64 MB, only `NARROW_WIDTH`
@@ -47,115 +53,32 @@ MAX_CELLS_OF_BLOCK = 2**23
 NARROW_WIDTH = 2
 
 
-class Density(NamedTuple):
-    """Densities on the points of a mesh.
-
-    Attributes
-    ----------
-    mesh : Mesh or BetaMesh
-    values : (L, 2, G, W) float64 array
-        Densities f of the scores and g of the hits, of L batches of W replicates.
-    """
-
-    mesh: AnyMesh
-    values: F64
-
-
-class DensityBatch(NamedTuple):
-    """Densities of some replicates, with the numbers of these.
-
-    Attributes
-    ----------
-    mesh, values
-        As in `Density`. The last of the L * W lanes may be there only to fill them up.
-    replicates : (R,) array of intp
-        At most L * W.
-    """
-
-    mesh: AnyMesh
-    values: F64
-    replicates: Lanes
-
-
-@dataclass(frozen=True, eq=False)
-class SharedRows:
-    """Rows of a sample, shared among the cells of a mesh."""
-
-    mesh: AnyMesh
-    sample: Sample
-
-    @cached_property
-    def coordinates(self) -> F64:
-        """Place (n,) of each row along the cells."""
-        return self._located[0]
-
-    @property
-    def grid(self) -> "CellGrid":
-        """The cells."""
-        return self._located[1]
-
-    @cached_property
-    def _located(self) -> tuple[F64, "CellGrid"]:
-        return self.mesh.locate(move_inside(self.sample, self.mesh.low, self.mesh.high))
-
-    @cached_property
-    def shares(self) -> tuple[I32, F64]:
-        """First of four neighbouring cells (n,) of each row, and its shares (4, n)."""
-        cell = np.empty(self.sample.n, np.int32)
-        share = np.empty((4, self.sample.n))
-        kernels.density.place(self.coordinates, self.grid, cell, share)
-        if self.sample.v is not None:
-            share *= self.sample.v
-        return cell, share
-
-
-def move_inside(sample: Sample, low: float, high: float) -> Sample:
-    """Move scores outside a range to its nearest end."""
-    return sample if low <= 0 and high >= 1 else replace(sample, s=sample.s.clip(low, high))
-
-
-def add_rows(mesh: AnyMesh, rows: Sample, y: U8, w: F64, sums: F64) -> None:
-    """Add rows with outcomes y and weights w, or empty, up in cells (2, C) of a mesh."""
-    coordinates, grid = mesh.locate(move_inside(rows, mesh.low, mesh.high))
-    kernels.density.add_rows_to_cells(coordinates, y, w, grid, sums)
-
-
-def counted_weights(sample: Any, c: NDArray[Any] | None) -> F64 | None:
-    """Return the weight (n,) of all copies of each row; None where every weight is 1."""
-    weight: F64 | None = sample.v
-    if c is not None:
-        weight = replace(sample, c=c.astype(np.float64)).weight
-    return weight
-
-
-def weighted_parts(sample: Any, weight: F64 | None) -> Iterator[tuple[Sample, F64]]:
-    """Yield the rows in parts, with their weights as kernels take them."""
-    start = 0
-    for part in sample.parts(ROWS_AT_ONCE):
-        yield part, kernels.weights(None if weight is None else weight[start : start + part.n])
-        start += part.n
-
-
-def replicate_count(draws: Counts | Rows) -> int:
-    """Count the replicates of some draws."""
-    return len(draws.c) * REPLICATES if isinstance(draws, Counts) else len(draws.rows)
-
-
 @dataclass(frozen=True)
 class DensityPlan(Plan):
     """Prepared data of `KDE` for one sample and one size of draws.
 
     Parameters
     ----------
-    rule : DensityRule
-    sample : Sample or RowTable
-        Sorted, its scores moved into the range; for point values one problem as it is.
+    kernel : str
+        As of `KDE`.
+    given_bandwidth : float or None
+        The bandwidth of all densities; None: by Silverman's rule.
+    low, high : float
+        The range of the density.
+    fineness : float
+        How many times as fine grids are as errors of norm 1 need.
+    sample : Sample
+        Its scores moved into the range; sorted where there are draws of its rows.
     size : int
         Rows per draw.
     """
 
-    rule: DensityRule
-    sample: Any
+    kernel: str
+    given_bandwidth: float | None
+    low: float
+    high: float
+    fineness: float
+    sample: Sample
     size: int
 
     # --- bandwidths
@@ -167,173 +90,250 @@ class DensityPlan(Plan):
 
     def bandwidth_of_counts(self, c: NDArray[Any] | None) -> float:
         """Return the bandwidth when row i counts ``c[i]`` times, or once."""
-        if isinstance(self.rule.bandwidth, float):
-            return self.rule.bandwidth
-        weight = counted_weights(self.sample, c)
-        first = second = 0.0
-        for part, w in weighted_parts(self.sample, weight):
-            s = move_inside(part, *self.rule.limits).s
-            distance, square = kernels.density.add_distances(s, w, self.centre)
-            first += distance
-            second += square
-        total = float(self.sample.n if weight is None else weight.sum())
-        lower, upper = quartiles(self.sample, weight, *self.rule.limits)
-        n = float(self.size)
-        return float(kernels.density.silverman(total, first, second, upper - lower, n))
+        if self.given_bandwidth is not None:
+            return self.given_bandwidth
+        rows = self.sample.s, self.sample.y, self.counted_weights(c)
+        return rule_bandwidth(*rows, self.low, self.high, self.size)
 
     def bandwidths(self, draws: Counts | Rows) -> F64:
         """Return the bandwidth (R,) of each replicate: given, or by Silverman's rule."""
         bandwidths = np.empty(replicate_count(draws))
-        if isinstance(self.rule.bandwidth, float):
-            bandwidths[:] = self.rule.bandwidth
-        else:
-            sums = self.score_sums(draws)
-            kernels.density.silverman_bandwidths(sums, float(self.size), bandwidths)
-        return bandwidths
-
-    def score_sums(self, draws: Counts | Rows) -> F64:
-        """Compute the sums (4, R) that Silverman's rule needs of each replicate."""
-        sums = np.empty((4, replicate_count(draws)))
-        if isinstance(draws, Counts):
+        n = float(self.size)
+        if self.given_bandwidth is not None:
+            bandwidths[:] = self.given_bandwidth
+        elif isinstance(draws, Counts):
             c = draws.blocks(self.sample.n)
-            kernels.density.sum_counted_scores(c, self.ordered_rows, self.distances, sums)
+            kernels.density.bandwidths_of_counts(
+                c, self.ordered_rows, self.distances, n, bandwidths
+            )
         else:
             sample = self.sample
             rows = np.sort(contiguous(draws.rows, np.int32), axis=1)
             w = np.empty((0, 0)) if sample.v is None else sample.v[rows]
-            low, high = self.rule.limits
-            kernels.density.sum_drawn_scores(sample.s[rows], w, self.centre, low, high, sums)
-        return sums
-
-    @cached_property
-    def centre(self) -> float:
-        """The first score: squared distances from it do not cancel."""
-        return float(next(self.sample.parts(ROWS_AT_ONCE)).s.item(0))
+            kernels.density.bandwidths_of_drawn(
+                sample.s[rows], w, self.low, self.high, n, bandwidths
+            )
+        return bandwidths
 
     @cached_property
     def ordered_rows(self) -> "OrderedRows":
         """Rows with runs of equal scores."""
-        return order_rows(self.sample, *self.rule.limits)
+        return order_rows(self.sample, self.low, self.high)
 
     @cached_property
     def distances(self) -> F64:
-        """Weighted distances of the scores from the centre, and their squares (2, n)."""
+        """Weighted distances of the scores from the first one, and their squares (2, n)."""
         rows = self.ordered_rows
-        x = rows.u - self.centre
+        x = rows.u - rows.u[0]
         return np.stack([x, x * x]) * (rows.v if rows.v.size else 1.0)
 
     # --- grids
 
     @property
-    def mesh(self) -> AnyMesh:
+    def grid(self) -> Grid:
         """Grid of the bandwidth when every row counts once."""
-        return self.mesh_of_bandwidth(self.bandwidth)
+        return self.grid_for(self.bandwidth)
 
-    def mesh_of_bandwidth(self, h: float) -> AnyMesh:
+    def grid_for(self, h: float) -> Grid:
         """Return the grid for a bandwidth."""
-        per_octave = self.rule.levels_per_octave
-        level = kernels.density.grid_level(h, per_octave) if per_octave else 0
-        return self.rows_of_level(level).mesh
+        return self.grid_of_finest(float(self.finest_bandwidths(np.array([h])).item()))
+
+    def finest_bandwidths(self, h: F64) -> F64:
+        """Compute for bandwidths (R,) the smallest one that the grid of each is made for.
+
+        Beta kernels of a given bandwidth have a grid of their own; all others share grids.
+        """
+        is_beta = self.kernel == "beta"
+        if is_beta and self.given_bandwidth is not None:
+            return h
+        per_octave = LEVELS_PER_OCTAVE if is_beta else kernels.density.LEVELS_PER_OCTAVE
+        finest = np.empty(h.size)
+        kernels.density.grid_bandwidths(h, per_octave, finest)
+        return finest
+
+    def grid_of_finest(self, h: float) -> Grid:
+        """Return the grid on which bandwidths from `h` up to the next level are right."""
+        if h not in self._grids:
+            if self.kernel == "beta":
+                self._grids[h] = fitted_beta_grid(self.low, self.high, h, self.fineness)
+            else:
+                self._grids[h] = self.even_grid(h)
+        return self._grids[h]
 
     @cached_property
-    def _rows_by_level(self) -> dict[int, SharedRows]:
-        """Grids made so far, with the rows shared among their cells."""
+    def _grids(self) -> dict[float, Grid]:
+        """Grids made so far, by the smallest bandwidth that each is made for."""
         return {}
 
-    def rows_of_level(self, level: int) -> SharedRows:
-        """Return the rows, shared among the cells of the grid of a level."""
-        if level not in self._rows_by_level:
-            per_octave = self.rule.levels_per_octave
-            if per_octave:
-                h = float(kernels.density.bandwidth_of_level(level, per_octave))
-            else:
-                h = self.bandwidth
-            mesh = self.rule.fitted_mesh(h)
-            self._rows_by_level[level] = SharedRows(mesh, self.sample)
-        return self._rows_by_level[level]
-
-    def groups(self, h: F64) -> Iterator[tuple[SharedRows, Lanes]]:
-        """Group the replicates with bandwidths (R,) by grid and by its method."""
-        levels = np.zeros(h.size, np.int64)
-        if self.rule.levels_per_octave:
-            kernels.density.grid_levels(h, self.rule.levels_per_octave, levels)
-        for level in np.unique(levels).tolist():
-            shared = self.rows_of_level(level)
-            replicates = np.flatnonzero(levels == level)
-            for group in shared.mesh.groups(h[replicates]):
-                yield shared, replicates[group]
+    def even_grid(self, h: float) -> Grid:
+        """Make a grid of evenly spaced points for bandwidths of `h` or more."""
+        if self.kernel == "beta":  # as many points as a Gaussian has
+            count = fitted_even_grid(GAUSSIAN, 0.0, 1.0, h, self.fineness).count
+            return even_beta_grid(self.low, self.high, h, count)
+        return fitted_even_grid(KINDS[self.kernel], self.low, self.high, h, self.fineness)
 
     # --- densities of one replicate
 
-    def density(self, c: NDArray[Any] | None = None) -> Density:
-        """Compute the densities (1, 2, G, 1) when row i counts ``c[i]`` times, or once."""
-        h = self.bandwidth_of_counts(c)
-        mesh = self.mesh_of_bandwidth(h)
-        return smooth_sums(mesh, self.sums_in_cells(mesh, c), h)
+    def density(self, c: NDArray[Any] | None = None) -> tuple[Grid, F64]:
+        """Compute the densities when row i counts ``c[i]`` times, or once.
 
-    def sums_in_cells(self, mesh: AnyMesh, c: NDArray[Any] | None = None) -> F64:
+        Returns
+        -------
+        grid : EvenGrid or BetaGrid
+        densities : (1, 2, G, 1) float64 array
+            Densities f of the scores and g of the hits at the points of the grid.
+        """
+        h = self.bandwidth_of_counts(c)
+        grid = self.grid_for(h)
+        return grid, smooth_sums(grid, self.sums_in_cells(grid, c), h)
+
+    def sums_in_cells(self, grid: Grid, c: NDArray[Any] | None = None) -> F64:
         """Add rows that count ``c[i]`` times up in cells (2, C), misses and hits apart."""
-        sums = np.zeros((2, mesh.n_nodes))
-        for part, w in weighted_parts(self.sample, counted_weights(self.sample, c)):
-            add_rows(mesh, part, part.y, w, sums)
+        sums = np.zeros((2, grid.n_nodes))
+        add_rows(grid, self.sample.s, self.sample.y, self.counted_weights(c), sums)
         return sums
 
-    def expected_density(self) -> Density:
+    def counted_weights(self, c: NDArray[Any] | None) -> F64:
+        """Return the weight (n,) of all copies of each row; empty where every weight is 1."""
+        if c is None:
+            return kernels.weights(self.sample.v)
+        return np.asarray(self.sample.weights * c)
+
+    def expected_density(self) -> tuple[Grid, F64]:
         """Compute the densities of a calibrated model: the share s of a row is a hit."""
-        mesh = self.mesh
-        sums = np.zeros((2, mesh.n_nodes))
-        for part in self.sample.parts(ROWS_AT_ONCE):
-            for outcome, chance in ((0, 1 - part.s), (1, part.s)):
-                w = chance if part.v is None else chance * part.v
-                add_rows(mesh, part, np.full_like(part.y, outcome), w, sums)
-        return smooth_sums(mesh, sums, self.bandwidth)
+        grid = self.grid
+        sample = self.sample
+        sums = np.zeros((2, grid.n_nodes))
+        for outcome, chance in ((0, 1 - sample.s), (1, sample.s)):
+            w = chance if sample.v is None else chance * sample.v
+            add_rows(grid, sample.s, np.full_like(sample.y, outcome), w, sums)
+        return grid, smooth_sums(grid, sums, self.bandwidth)
 
     # --- densities of many replicates
 
-    def densities(self, draws: Counts | Rows, h: F64 | None = None) -> Iterator[DensityBatch]:
+    def densities(
+        self, draws: Counts | Rows, h: F64 | None = None
+    ) -> Iterator[tuple[Grid, F64, Lanes]]:
         """Yield the densities of replicates, a batch at a time.
 
-        Arrays are overwritten at the next step. By default each replicate has its own bandwidth.
+        By default each replicate has its own bandwidth.
+
+        Yields
+        ------
+        grid : EvenGrid or BetaGrid
+        densities : (L, 2, G, W) float64 array
+            Densities of L batches of W replicates, overwritten at the next step. The last of them
+            may be there only to fill the batches up.
+        replicates : (R,) array of intp
+            The numbers of these replicates, at most L * W.
         """
         if isinstance(draws, Counts):
             draws = Counts(draws.blocks(self.sample.n))
         h = self.bandwidths(draws) if h is None else h
-        for shared, replicates in self.groups(h):
-            mesh = shared.mesh
-            is_large = 2 * mesh.n_nodes * REPLICATES > MAX_CELLS_OF_BLOCK
+        for grid, replicates in self.groups(h):
+            is_large = 2 * grid.n_nodes * REPLICATES > MAX_CELLS_OF_BLOCK
             width = min(NARROW_WIDTH if is_large else REPLICATES, max(2, replicates.size))
             # The last batch is filled up with the first replicates of the group, and a single one
-            # is there twice: a lane of its own is smoothed in another order.
+            # is there twice: a matrix product adds a single column up in another order.
             n_batches = -(-replicates.size // width)
             batches = np.resize(replicates, (n_batches, width))
-            step = min(n_batches, max(1, MAX_CELLS_AT_ONCE // (2 * mesh.n_nodes * width)))
-            cells = np.empty((step, 2, mesh.n_nodes, width))
-            density = np.empty((step, 2, mesh.count, width))
+            step = min(n_batches, max(1, MAX_CELLS_AT_ONCE // (2 * grid.n_nodes * width)))
+            cells = np.empty((step, 2, grid.n_nodes, width))
+            density = np.empty((step, 2, grid.count, width))
             for begin in range(0, n_batches, step):
                 lanes = batches[begin : begin + step]
-                spread_draws(draws, shared, lanes, cells[: len(lanes)])
-                mesh.densities(cells[: len(lanes)], h[lanes], density[: len(lanes)])
+                self.spread_draws(draws, grid, lanes, cells[: len(lanes)])
+                grid.densities(cells[: len(lanes)], h[lanes], density[: len(lanes)])
                 numbers = replicates[begin * width : begin * width + lanes.size]
-                yield DensityBatch(mesh, density[: len(lanes)], numbers)
+                yield grid, density[: len(lanes)], numbers
+
+    def groups(self, h: F64) -> Iterator[tuple[Grid, Lanes]]:
+        """Group the replicates with bandwidths (R,) by grid and by its method."""
+        finest = self.finest_bandwidths(h)
+        for finest_of_grid in np.unique(finest).tolist():
+            grid = self.grid_of_finest(finest_of_grid)
+            replicates = np.flatnonzero(finest == finest_of_grid)
+            for group in grid.groups(h[replicates]):
+                yield grid, replicates[group]
+
+    def spread_draws(self, draws: Counts | Rows, grid: Grid, lanes: Lanes, cells: F64) -> None:
+        """Add the rows of replicates (L, W), by number, up in cells (L, 2, C, W)."""
+        y = self.sample.y
+        if isinstance(draws, Counts):
+            if grid not in self._shares:
+                self._shares[grid] = share_rows(grid, self.sample)
+            cell, share = self._shares[grid]
+            kernels.density.spread(counts_of_lanes(draws.c, lanes), y, cell, share, cells)
+        else:
+            if grid not in self._places:
+                self._places[grid] = grid.places(self.sample.s)
+            rows = contiguous(draws.rows, np.int32)[lanes]
+            kernels.density.spread_drawn_rows(
+                rows, self._places[grid], y, kernels.weights(self.sample.v),
+                grid.first, grid.spacing, cells,
+            )  # fmt: skip
+
+    @cached_property
+    def _shares(self) -> dict[Grid, tuple[I32, F64]]:
+        """The rows, shared among the cells of some grids."""
+        return {}
+
+    @cached_property
+    def _places(self) -> dict[Grid, F64]:
+        """Places of the rows along the cells of some grids."""
+        return {}
 
 
-def smooth_sums(mesh: AnyMesh, sums: F64, h: float) -> Density:
-    """Smooth the sums (2, C) of one replicate into densities (1, 2, G, 1)."""
-    density = np.empty((1, 2, mesh.count, 1))
-    mesh.densities(sums.copy()[None, :, :, None], np.array([[h]]), density)
-    return Density(mesh, density)
+def rule_bandwidth(
+    s: F64, y: U8, w: F64, low: float, high: float, size: int
+) -> float:  # fmt: skip
+    """Compute Silverman's bandwidth of rows (n,) in a range, for draws of `size` rows.
 
-
-def spread_draws(draws: Counts | Rows, shared: SharedRows, lanes: Lanes, cells: F64) -> None:
-    """Add the rows of replicates (L, W), by number, up in cells (L, 2, C, W)."""
-    sample = shared.sample
-    if isinstance(draws, Counts):
-        cell, share = shared.shares
-        kernels.density.spread(counts_of_lanes(draws.c, lanes), sample.y, cell, share, cells)
+    Weights may be empty: every row counts 1.
+    """
+    bandwidth: float
+    if s.size <= MAX_SORTED_ROWS:
+        bandwidth = kernels.density.bandwidth_of_scores(s, w, low, high, float(size))
     else:
-        rows = contiguous(draws.rows, np.int32)[lanes]
-        v = kernels.weights(sample.v)
-        kernels.density.spread_drawn_rows(rows, shared.coordinates, sample.y, v, shared.grid, cells)
+        moved = move_inside(s, low, high)
+        weight = w if w.size else None
+        first, second = kernels.density.add_distances(moved, w, moved.item(0))
+        sample = Sample(s, y, weight, low, high, np.empty(0, np.int64))
+        lower, upper = quartiles(sample, weight, low, high)
+        total = float(w.sum() if w.size else s.size)
+        bandwidth = kernels.density.silverman(total, first, second, upper - lower, float(size))
+    return bandwidth
+
+
+def replicate_count(draws: Counts | Rows) -> int:
+    """Count the replicates of some draws."""
+    return len(draws.c) * REPLICATES if isinstance(draws, Counts) else len(draws.rows)
+
+
+def share_rows(grid: Grid, sample: Sample) -> tuple[I32, F64]:
+    """Find the first of four neighbouring cells (n,) of each row, and shares (4, n).
+
+    Shares are times the weight of the row.
+    """
+    cell = np.empty(sample.n, np.int32)
+    share = np.empty((4, sample.n))
+    n_cells = grid.n_nodes - 2 * kernels.density.GHOSTS
+    kernels.density.place(grid.places(sample.s), grid.first, grid.spacing, n_cells, cell, share)
+    if sample.v is not None:
+        share *= sample.v
+    return cell, share
+
+
+def add_rows(grid: Grid, s: F64, y: U8, w: F64, sums: F64) -> None:
+    """Add rows, whose weights may be empty, up in the cells (2, C) of a grid."""
+    kernels.density.add_rows_to_cells(grid.places(s), y, w, grid.first, grid.spacing, sums)
+
+
+def smooth_sums(grid: Grid, sums: F64, h: float) -> F64:
+    """Smooth the sums (2, C) of one replicate into densities (1, 2, G, 1)."""
+    density = np.empty((1, 2, grid.count, 1))
+    grid.densities(sums.copy()[None, :, :, None], np.array([[h]]), density)
+    return density
 
 
 def counts_of_lanes(c: U8, lanes: Lanes) -> U8:

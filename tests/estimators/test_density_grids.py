@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from fastece import KDE, reliability_curve
+from fastece import KDE
 from fastece.data.samples import Sample
 from fastece.estimators.density.beta import (
     LEVELS_PER_OCTAVE,
-    even_beta_mesh,
-    fitted_beta_mesh,
+    even_beta_grid,
+    fitted_beta_grid,
     log_score,
 )
-from fastece.estimators.density.mesh import SHAPES, Mesh
+from fastece.estimators.density.even import KINDS, EvenGrid, add_images, fold_taps
 from fastece.estimators.density.plan import smooth_sums
 from fastece.kernels import density
 from helpers.kde_helpers import kde, smooth
@@ -32,7 +32,7 @@ def fresh(*shape):
     return np.full(shape, np.nan)
 
 
-MESHES = [
+GRIDS = [
     *((count, width) for count in COUNTS for width in (0.01, 0.3, 2.0, 1000.0)),
     (40, 0.05),
     (24, 3.0),
@@ -40,23 +40,45 @@ MESHES = [
 
 
 @pytest.mark.representative
-@pytest.mark.parametrize("kernel", SHAPES)
-@pytest.mark.parametrize(("count", "width"), MESHES)
+@pytest.mark.parametrize("kernel", KINDS)
+@pytest.mark.parametrize(("count", "width"), GRIDS)
 def test_cosine_transforms_are_the_direct_sums(count, width, kernel):
     # Plain Python takes its time, so there is one lane of it.
     rng = np.random.default_rng(9)
     for low, high in RANGES:
-        mesh = Mesh(SHAPES[kernel], low, high, count, True)
+        grid = EvenGrid(KINDS[kernel], low, high, count)
         lanes = 1 if PLAIN else 3
         h = width * (high - low) * rng.uniform(0.5, 1.0, (2, lanes))
-        taps = mesh.taps(h)
-        cells = rng.random((2, 2, mesh.n_nodes, lanes))
+        taps = grid.taps(h)
+        cells = rng.random((2, 2, grid.n_nodes, lanes))
         assert taps[:, 0] + 2 * taps[:, 1:].sum(1) == near(np.ones((2, lanes)))
         direct = fresh(2, 2, count, lanes)
         density.smooth(cells, taps, direct)
         within_range = cells[:, :, density.GHOSTS : -density.GHOSTS]
-        assert mesh.transformed(cells, h) == pytest.approx(direct, rel=1e-12, abs=1e-12)
+        assert grid.transformed(cells, taps) == pytest.approx(direct, rel=1e-12, abs=1e-12)
         assert direct.sum(2) == near(within_range.sum(2))
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_ghosts_are_added_to_their_images(count):
+    cells = np.random.default_rng(4).random((2, 2, count + 2 * density.GHOSTS, 3))
+    expected = np.zeros((2, 2, count, 3))
+    for q in range(count + 2 * density.GHOSTS):
+        place = (q - density.GHOSTS) % (2 * count)
+        expected[:, :, min(place, 2 * count - 1 - place)] += cells[:, :, q]
+    add_images(cells)
+    assert cells[:, :, density.GHOSTS : -density.GHOSTS] == near(expected)
+
+
+@pytest.mark.parametrize("count", COUNTS)
+def test_folded_taps_are_taps_and_their_images(count):
+    for n_taps in (1, 2, 3, 8, 30):
+        taps = np.random.default_rng(5).random((2, n_taps, 3))
+        plain = np.zeros((2, 2 * count, 3))
+        for m in range(n_taps):
+            for place in {m, -m}:
+                plain[:, place % (2 * count)] += taps[:, m]
+        assert fold_taps(taps, count) == near(plain[:, : count + 1])
 
 
 BANDWIDTHS = [0.02, 0.1, 0.7, 3.0]
@@ -68,25 +90,25 @@ SETS = {
 
 
 def densities_of(kde, s, y, h, low=0.2, high=0.9):
-    """Mesh and densities (2, G) of all rows with bandwidth h."""
+    """Grid and densities (2, G) of all rows with bandwidth h."""
     rows = np.arange(s.size)
     sample = Sample(s, y.astype(np.uint8), None, low, high, rows).sorted()
     plan = kde.prepare(sample, s.size)
-    mesh = plan.mesh_of_bandwidth(h)
-    return mesh, smooth_sums(mesh, plan.sums_in_cells(mesh), h).values[0, :, :, 0]
+    grid = plan.grid_for(h)
+    return grid, smooth_sums(grid, plan.sums_in_cells(grid), h)[0, :, :, 0]
 
 
 @pytest.mark.parametrize("h", [0.003, 0.05, 1.0])
 def test_positions_are_the_inverse_of_points(h):
-    mesh = fitted_beta_mesh(0.0, 1.0, h, 1.0)
+    grid = fitted_beta_grid(0.0, 1.0, h, 1.0)
     u = np.linspace(0.0, np.pi / 4 / h + 8.0, 999)
     for sign in (-1, 1):  # scores are exact near 0, and their distances from 1 near 1
         x = np.exp(log_score(sign * u, h))
         one_minus_x = np.exp(log_score(-sign * u, h))
-        assert mesh.positions(x, one_minus_x) == pytest.approx(sign * u, abs=2e-4)
-    ends = mesh.positions(np.array([0.0, 5e-324, 1.0]), np.array([1.0, 1.0, 0.0]))
+        assert grid.positions(x, one_minus_x) == pytest.approx(sign * u, abs=2e-4)
+    ends = grid.positions(np.array([0.0, 5e-324, 1.0]), np.array([1.0, 1.0, 0.0]))
     assert ends[[0, 2]].tolist() == [-np.inf, np.inf]
-    assert -mesh.half_of_nodes / 8 + 0.5 < ends[1] < -np.pi / 4 / h
+    assert -grid.half_of_nodes / 8 + 0.5 < ends[1] < -np.pi / 4 / h
 
 
 @pytest.mark.parametrize("name", SETS)
@@ -94,12 +116,12 @@ def test_positions_are_the_inverse_of_points(h):
 def test_densities_are_those_of_brute_force_up_to_the_ends(h, name):
     s = SETS[name]
     y = np.arange(s.size) % 2
-    for fields in ({}, {"grid_step": 0.002}, {"norm": np.inf}):
-        mesh, densities = densities_of(KDE(h, "beta", score_range=(0.2, 0.9), **fields), s, y, h)
-        within_range = (mesh.x > 1e-12) & (
-            mesh.one_minus_x > 1e-12
+    for fields in ({}, {"norm": np.inf}):
+        grid, densities = densities_of(KDE(h, "beta", score_range=(0.2, 0.9), **fields), s, y, h)
+        within_range = (grid.x > 1e-12) & (
+            grid.one_minus_x > 1e-12
         )  # the score itself is not exact beyond
-        f, g = oracle.densities(mesh.score[within_range], s, y, None, h, "beta", 0.2, 0.9)
+        f, g = oracle.densities(grid.score[within_range], s, y, None, h, "beta", 0.2, 0.9)
         slack = 5e-4 * f.max()
         assert densities[0, within_range] == pytest.approx(f, abs=slack)
         assert densities[1, within_range] == pytest.approx(g, abs=slack)
@@ -109,30 +131,22 @@ def test_densities_are_those_of_brute_force_up_to_the_ends(h, name):
 def test_bandwidths_between_two_tables_are_interpolated(part):
     y, s = smooth(200)
     h = 0.0003 * 2 ** ((160 + part) / LEVELS_PER_OCTAVE)
-    mesh, densities = densities_of(KDE(kernel="beta"), s, y, h, 0.0, 1.0)
-    f, g = oracle.densities(mesh.score, s, y, None, h, "beta", 0.0, 1.0)
+    grid, densities = densities_of(KDE(kernel="beta"), s, y, h, 0.0, 1.0)
+    f, g = oracle.densities(grid.score, s, y, None, h, "beta", 0.0, 1.0)
     # Where the shape of the kernel changes from one formula to the other, it bends.
     for got, exact in zip(densities, (f, g), strict=True):
         assert got == pytest.approx(exact, abs=2e-3 * exact.max())
-        assert np.average(np.abs(got - exact), weights=mesh.width) < 4e-4 * exact.max()
+        assert np.average(np.abs(got - exact), weights=grid.width) < 4e-4 * exact.max()
 
 
 @pytest.mark.parametrize("h", BANDWIDTHS)
 def test_widths_of_points_add_up_to_the_range(h):
-    mesh = fitted_beta_mesh(0.2, 0.9, h, 1.0)
-    assert mesh.width.sum() == pytest.approx(0.7, rel=1e-6)
-    assert (np.diff(mesh.x[mesh.x < 0.5]) > 0).all()
-    even = even_beta_mesh(0.2, 0.9, h, 7)
+    grid = fitted_beta_grid(0.2, 0.9, h, 1.0)
+    assert grid.width.sum() == pytest.approx(0.7, rel=1e-6)
+    assert (np.diff(grid.x[grid.x < 0.5]) > 0).all()
+    even = even_beta_grid(0.2, 0.9, h, 7)
     assert even.score == pytest.approx(np.arange(0.25, 0.9, 0.1))
     assert even.width == pytest.approx(0.1)
-
-
-def test_a_step_is_a_fraction_of_the_range():
-    y, s = smooth(60)
-    curve = reliability_curve(
-        y, s, estimator="ece_kde", kernel="beta", bandwidth=0.1, grid_step=0.01
-    )
-    assert curve.score.size == 100
 
 
 def test_a_bandwidth_that_needs_too_many_points_is_refused():
