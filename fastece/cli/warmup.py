@@ -169,7 +169,7 @@ def steps_of_data(kind: DataKind) -> Iterator[Step]:
     """Yield calls for labels and probabilities of a kind, of streams and of rows."""
     data = make_data(kind)
     # Without any option, kernels of their own have the value of plain arrays.
-    for name in ("ece", "brier_score"):
+    for name in ("ece", "ece_a", "brier_score"):
         yield partial(fastece.ece, data["y_true"], data["y_prob"], estimator=name)
     n_classes = None if len(kind.shape) == 1 else kind.shape[1]
     for setting in ("classwise", "auto"):
@@ -193,10 +193,7 @@ def steps_of_logits(kind: DataKind) -> Iterator[Step]:
 
 
 def steps_of_many_rows() -> Iterator[Step]:
-    """Yield calls for so many rows that they are sorted by a kernel, or not at all.
-
-    Weights do not change that.
-    """
+    """Yield calls for so many rows that kernels sum them in chunks or in fine cells."""
     names = [name for name, estimator in ESTIMATORS.items() if not estimator.reads_pairs]
     for shape, name in product(SETTINGS, names):
         data = make_data(DataKind((MIN_ROWS, *shape[1:]), PLAIN, is_weighted=False))
