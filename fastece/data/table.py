@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.axes import RowAxes, find_row_axes
+from fastece.data.containers import contiguous
 from fastece.data.errors import InputError, repr_of
 from fastece.data.labels import LabelledRows
 from fastece.data.parameters import check_integer, list_names
 from fastece.data.samples import ALL, Sample, Vectors, effective_rows, pick
-from fastece.kernels.types import F64, I64
+from fastece.kernels.types import F64, I64, U8
 
 # Scores in [0, 1] (n,) float64 with outcomes (n,) uint8; or class vectors (n, K), of which every
 # class is a problem, with classes (n,) int64 from 0 to K - 1. Class vectors are float64 where they
@@ -642,6 +643,19 @@ def log_odds_of(logits: NDArray[Any], column: int | None) -> F64:
     others[rows, chosen] = -np.inf
     with np.errstate(divide="ignore"):
         return np.asarray(score - np.logaddexp.reduce(others, axis=1))
+
+
+def as_lines(prob: NDArray[Any], label: NDArray[Any], numbers: range) -> tuple[F64, U8]:
+    """Return scores and outcomes (K, n) of some problems, one after the other.
+
+    `prob` and `label` are scores and outcomes of the only problem, or class vectors and classes, as
+    `RowTable.read_kept` returns them.
+    """
+    if prob.ndim == 1:
+        return contiguous(prob, np.float64)[None], contiguous(label, np.uint8)[None]
+    columns = prob[:, numbers.start : numbers.stop]
+    hit = label == np.array(numbers)[:, None]
+    return contiguous(columns.T, np.float64), hit.view(np.uint8)
 
 
 def one_problem(sample: Sample) -> RowTable:

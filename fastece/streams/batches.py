@@ -17,7 +17,7 @@ from fastece.data.options import ReadingOptions
 from fastece.data.plain import are_plain, plain_problems
 from fastece.data.reading import read_problems
 from fastece.data.scores import NEARLY, read_top_label
-from fastece.data.table import TOP_LABEL_SETTINGS, RowTable
+from fastece.data.table import TOP_LABEL_SETTINGS, RowTable, as_lines
 from fastece.kernels import NO_WEIGHTS
 from fastece.kernels.types import F64, U8, U64
 from fastece.streams.settings import Settings
@@ -42,12 +42,7 @@ class Batch(NamedTuple):
 
     def columns(self) -> tuple[F64, U8]:
         """Return the scores and the outcomes (P, n) of each problem."""
-        prob, label = self.problems.read()
-        if prob.ndim == 1:
-            score = containers.contiguous(prob, np.float64)
-            return score[None], containers.contiguous(label, np.uint8)[None]
-        hit = label == np.arange(prob.shape[1])[:, None]
-        return containers.contiguous(prob.T, np.float64), hit.view(np.uint8)
+        return as_lines(*self.problems.read_kept(), range(self.problems.n_problems))
 
 
 def read_batch(

@@ -11,16 +11,15 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample, scale_weights
-from fastece.data.table import RowTable, one_problem
+from fastece.data.table import RowTable, as_lines, one_problem
 from fastece.data.threads import Map
 from fastece.estimators.binned.cell_sums import bin_sums, kind_array, name_sums
 from fastece.estimators.binned.layouts import BinRule, Layout, fixed_layout, layout_of
 from fastece.kernels import GAP, HITS, SCORE, SQUARE, WEIGHT
-from fastece.kernels.types import F64, U8
+from fastece.kernels.types import F64
 
 # From about so many rows on, the rows of a problem are shared out among threads in chunks.
 MIN_ROWS = 2**16
@@ -132,7 +131,7 @@ def gap_errors(rule: BinRule, problems: RowTable) -> F64:
     sums = np.empty((1, n_problems, rule.n_bins))
     if rule.is_equal_mass:
         edges = np.empty((n_problems, rule.n_bins + 1))
-        score, hit = stack_problems(*problems.read(), range(n_problems))
+        score, hit = as_lines(*problems.read_kept(), range(n_problems))
         kernels.moments.equal_mass_moments(
             score, hit, weight, rule.equal_mass_fields, GAPS, edges, sums
         )
@@ -167,13 +166,13 @@ def sum_equal_mass(rule: BinRule, problems: RowTable, kinds: Sequence[int], run:
     """Add up the few rows of each problem in bins of equal weight."""
     n_problems = problems.n_problems
     edges = np.empty((n_problems, rule.n_bins + 1))
-    prob, label = problems.read()
+    prob, label = problems.read_kept()
     weight = kernels.weights(problems.v)
     n_at_once = max(1, MAX_ROWS_AT_ONCE // problems.n)
 
     def sum_some(first: int) -> F64:
         numbers = range(first, min(first + n_at_once, n_problems))
-        score, hit = stack_problems(prob, label, numbers)
+        score, hit = as_lines(prob, label, numbers)
         sums_of_some = np.empty((len(kinds), len(numbers), rule.n_bins))
         kernels.moments.equal_mass_moments(
             score, hit, weight, rule.equal_mass_fields, kind_array(tuple(kinds)),
@@ -184,18 +183,6 @@ def sum_equal_mass(rule: BinRule, problems: RowTable, kinds: Sequence[int], run:
     sums = np.concatenate([*run(sum_some, range(0, n_problems, n_at_once))], axis=1)
     total = total_weight(problems, rule.threshold)
     return make_bins(edges, name_sums(kinds, sums), total)
-
-
-def stack_problems(prob: NDArray[Any], label: NDArray[Any], numbers: range) -> tuple[F64, U8]:
-    """Return scores and outcomes (K, n) of some problems, one after the other.
-
-    `prob` and `label` are scores and outcomes of the only problem, or class vectors and classes.
-    """
-    if prob.ndim == 1:
-        return prob[None], label[None]
-    columns = prob[:, numbers.start : numbers.stop].T
-    hit = label == np.array(numbers)[:, None]
-    return np.ascontiguousarray(columns, np.float64), hit.view(np.uint8)
 
 
 def total_weight(problems: RowTable, threshold: float) -> F64 | None:
