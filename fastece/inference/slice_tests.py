@@ -251,7 +251,7 @@ class SharedDraws:
 # --- the test -------------------------------------------------------------------------------
 
 
-def adaptive_p_values(call: Call, selections: Sequence[Selection], key: int) -> tuple[F64, F64]:
+def p_values_of_slices(call: Call, selections: Sequence[Selection], key: int) -> tuple[F64, F64]:
     """Test on shared draws whether each of S selections of rows is calibrated.
 
     Returns

@@ -34,7 +34,7 @@ from fastece.inference.selections import (
     select_by_columns,
 )
 from fastece.inference.slice_errors import draw_errors
-from fastece.inference.slice_tests import adaptive_p_values
+from fastece.inference.slice_tests import p_values_of_slices
 from fastece.resampling.adaptive import ADAPTIVE
 from fastece.resampling.arguments import (
     ResamplingKeywords,
@@ -355,7 +355,7 @@ def slices_of(call: Call, selections: Sequence[Selection], key: int) -> Slices:
     measure = partial(measure_slice, call_on_thread, key, tests_cells and not shares_draws)
     results = with_threads(call.workers.jobs, lambda run: [*run(measure, selections)])
     if tests_cells and shares_draws:
-        alone, joint = adaptive_p_values(call_of_slices, selections, key)
+        alone, joint = p_values_of_slices(call_of_slices, selections, key)
         pairs = zip(results, alone.tolist(), strict=True)
         results = [result._replace(p_value=p_value) for result, p_value in pairs]
     else:

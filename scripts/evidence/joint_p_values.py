@@ -22,7 +22,7 @@ from fastece import compare
 from fastece import slices as fastece_slices
 from fastece.inference.joint import joint_p_values
 from fastece.inference.selections import select_by_class, select_by_columns
-from fastece.inference.slice_tests import adaptive_p_values
+from fastece.inference.slice_tests import p_values_of_slices
 from fastece.resampling.arguments import add_groups, read_call
 
 RNG = np.random.Generator
@@ -84,7 +84,7 @@ def p_values(sample: Sample, key: int) -> tuple[Any, Any, list[Any]]:
         selections = select_by_class(call)
     else:
         selections = select_by_columns(call, sample.by, sample.p, bins=None)
-    alone, joint = adaptive_p_values(call, selections, key)
+    alone, joint = p_values_of_slices(call, selections, key)
     return alone, joint, [each.label for each in selections]
 
 
