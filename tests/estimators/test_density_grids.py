@@ -20,7 +20,7 @@ from oracles import reference_kde as oracle
 
 RANGES = [(0.0, 1.0), (0.25, 0.9)]
 # The least number of cells, an odd and an even one.
-COUNTS = [1, 2, 7]
+COUNTS = [2, 3, 7]
 
 
 def near(value, rel=1e-12):

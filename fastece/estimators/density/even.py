@@ -149,11 +149,9 @@ def fitted_even_grid(kind: int, low: float, high: float, h: float, fineness: flo
 def add_images(cells: F64) -> None:
     """Add ghosts to the cells that they stand for, in cells (L, 2, C, W)."""
     ghosts = kernels.density.GHOSTS
-    inside = cells[:, :, ghosts:-ghosts]
-    for g in range(ghosts):
-        depth = min(g, inside.shape[2] - 1)  # a single cell is the image of all ghosts
-        inside[:, :, depth] += cells[:, :, ghosts - 1 - g]
-        inside[:, :, -1 - depth] += cells[:, :, g - ghosts]
+    inwards = cells[:, :, ::-1]
+    cells[:, :, ghosts : 2 * ghosts] += inwards[:, :, -ghosts:]
+    inwards[:, :, ghosts : 2 * ghosts] += cells[:, :, -ghosts:]
 
 
 def fold_taps(taps: F64, count: int) -> F64:
