@@ -3,8 +3,8 @@
 Each call runs in a new process, whose folder of compiled kernels is empty. Its unit is a *small
 function*: the processor seconds in which numba compiles a loop with one sum, in a process just
 before. Calls and units take turns, and the least time of each counts, so that multiples do not
-depend much on the machine or on what else it does. Several checkouts take turns as well, and each
-has a line for each call. The last column is the multiple of a checkout over that of the first. With
+depend much on the machine or on what else it does. Several checkouts take turns as well: then each
+has a line for each call, and the last column is its multiple over that of the first. With
 ``--shipped`` each checkout is measured as a wheel that carries kernels of its machine's plainest
 level, which takes minutes.
 
@@ -93,12 +93,12 @@ class FirstCall(NamedTuple):
         return self.processor_seconds / self.unit
 
 
-def least(rounds: list[FirstCall]) -> FirstCall:
-    """Return the last of several rounds of a call, with the least of each time."""
+def least(rounds: list[FirstCall], unit: float) -> FirstCall:
+    """Return the last of several rounds of a call, with the least of each time and this unit."""
     return rounds[-1]._replace(
         seconds=min(call.seconds for call in rounds),
         processor_seconds=min(call.processor_seconds for call in rounds),
-        unit=min(call.unit for call in rounds),
+        unit=unit,
     )
 
 
@@ -174,23 +174,33 @@ def main() -> None:
 
 def print_table(checkouts: list[Path], options: argparse.Namespace) -> None:
     """Measure the calls in the checkouts, which take turns, and print a line for each of both."""
-    print(
-        "| first call, compiled | checkout | seconds of a processor | small functions "
-        "| kernels compiled | of the first checkout |"
-    )
-    print("| --- | --- | ---: | ---: | ---: | ---: |")
+    heads = [
+        "first call, compiled",
+        "seconds of a processor",
+        "small functions",
+        "kernels compiled",
+    ]
+    if len(checkouts) > 1:
+        heads += ["checkout", "over the first checkout"]
+    print(f"| {' | '.join(heads)} |")
+    print(f"| --- |{' ---: |' * (len(heads) - 1)}")
     for name, call in CALLS.items():
         if options.call and not any(part in name for part in options.call):
             continue
         rounds = [[measure(call, x) for x in checkouts] for _ in range(options.rounds)]
-        of_checkouts = [least([*of_checkout]) for of_checkout in zip(*rounds, strict=True)]
+        unit = min(of_call.unit for turns in rounds for of_call in turns)
+        of_checkouts = [least([*turns], unit) for turns in zip(*rounds, strict=True)]
         for number, of_call in enumerate(of_checkouts, start=1):
-            ratio = of_call.small_functions / of_checkouts[0].small_functions
-            print(
-                f"| {name} | {number} | {of_call.processor_seconds:.1f} "
-                f"| {of_call.small_functions:.0f} | {of_call.n_kernels} | {ratio:.2f}x |",
-                flush=True,
-            )
+            cells = [
+                name,
+                f"{of_call.processor_seconds:.1f}",
+                f"{of_call.small_functions:.0f}",
+                str(of_call.n_kernels),
+            ]
+            if len(checkouts) > 1:
+                ratio = of_call.small_functions / of_checkouts[0].small_functions
+                cells += [str(number), f"{ratio:.2f}x"]
+            print(f"| {' | '.join(cells)} |", flush=True)
             if options.kernels:
                 slowest = sorted(of_call.seconds_of_kernel.items(), key=lambda pair: -pair[1])[:12]
                 print("  ", ", ".join(f"{kernel} {x:.2f}" for kernel, x in slowest), flush=True)

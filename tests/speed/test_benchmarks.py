@@ -259,6 +259,23 @@ def test_first_calls_compile_and_a_call_that_is_refused_is_no_number(monkeypatch
     assert 0 < np.nansum(seconds) < first_calls.track_seconds(results, "`fastece demo --full`")
 
 
+def test_first_calls_of_two_checkouts_are_compared_by_their_least_times(monkeypatch, capsys):
+    first_calls = MODULES["startup"].first_calls
+    seconds = {"before": iter([12.0, 10.0, 30.0]), "after": iter([9.0, 8.0, 7.0])}
+    units = iter([0.1, 0.3, 0.2, 0.2, 0.4, 0.2])
+
+    def measure(call, checkout):  # noqa: ARG001
+        return first_calls.FirstCall(1.0, next(seconds[checkout.name]), next(units), 5, {})
+
+    monkeypatch.setattr(first_calls, "measure", measure)
+    monkeypatch.setattr(sys, "argv", ["first_calls.py", "--call", "warmup", "before", "after"])
+    first_calls.main()
+    assert capsys.readouterr().out.splitlines()[2:] == [
+        "| `fastece warmup` | 10.0 | 100 | 5 | 1 | 1.00x |",
+        "| `fastece warmup` | 7.0 | 70 | 5 | 2 | 0.70x |",
+    ]
+
+
 TYPES = "bool, float32"
 
 
