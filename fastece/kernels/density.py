@@ -28,8 +28,10 @@ from numpy.typing import NDArray
 from fastece.kernels import GAUSSIAN, REPLICATES, TRIWEIGHT
 from fastece.kernels.arithmetic import BLOCK, ONE, ROUND, THREE, TWO, lane_sum, zero
 from fastece.kernels.compiling import jit
-from fastece.kernels.quantiles import increasing_order, quantile_edges, total_weight
+from fastece.kernels.moments import even_shares, move_into_range
+from fastece.kernels.quantiles import quantile_edges, total_weight
 from fastece.kernels.replicates import OrderedRows, add_twice, cuts_of, power_of_two, weights_below
+from fastece.kernels.selection import deciding_rows
 from fastece.kernels.types import F64, I32, I64, U8
 
 # Bandwidth where all scores are equal, and the smallest that Silverman's rule gives.
@@ -116,21 +118,19 @@ def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
 
 @jit
 def bandwidth_of_scores(s: F64, w: F64, low: float, high: float, n: float) -> float:
-    """Compute Silverman's bandwidth of unsorted scores (n,), moved into [low, high]."""
-    ordered = np.empty(s.size)
-    for i in range(s.size):
-        ordered[i] = min(max(s[i], low), high)
-    row = np.empty(w.size, np.int32)
-    for i in range(w.size):
-        row[i] = i
-    increasing_order(ordered, np.empty(0, np.uint8), row)
-    weight = np.empty(w.size)
-    for i in range(w.size):
-        weight[i] = w[row[i]]
+    """Compute Silverman's bandwidth of unsorted scores (n,), moved into [low, high].
+
+    Weights may be empty: every row counts 1.
+    """
+    moved = s
+    if (low > 0.0) | (high < 1.0):
+        moved = s.copy()
+        move_into_range(moved, low, high)
+    u, weight = deciding_rows(moved, w, even_shares(4), -np.inf)
     edges = np.empty(5)
-    quantile_edges(ordered, weight, low, high, bool(ONE), edges, np.empty(3))
+    quantile_edges(u, weight, low, high, bool(ONE), edges, np.empty(3))
     total = lane_sum(w) if w.size > 0 else np.float64(s.size)
-    first, second = add_distances(ordered, weight, ordered[0])
+    first, second = add_distances(moved, w, moved[0])
     return silverman(total, first, second, edges[3] - edges[1], n)
 
 

@@ -9,7 +9,6 @@ import reference
 import fastece
 from fastece import KDE, bootstrap, calibration_test, ece, mce
 from fastece.data.samples import Sample
-from fastece.estimators.binned.cuts import quartiles
 from fastece.estimators.draws import Counts
 from helpers import kde_cases
 from helpers.kde_cases import KERNELS
@@ -381,23 +380,6 @@ def test_a_bandwidth_that_is_not_positive_is_refused(bandwidths, options, error,
     y, p = data(20)
     with pytest.raises(error, match=message):
         KDE().bandwidth_sweep(y, p, bandwidths, **options)
-
-
-@pytest.mark.representative(3)
-@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 2048, 2049, 3000, 20_000])
-def test_quartiles_need_no_sort(n):
-    rng = np.random.default_rng(n)
-    scores = {
-        "spread": rng.random(n), "sharp": rng.beta(0.2, 0.05, n), "ties": rng.random(n).round(1),
-        "a heap": np.where(rng.random(n) < 0.3, 0.7, rng.random(n)), "one": np.full(n, 0.3),
-        "ends": np.where(rng.random(n) < 0.5, 0.0, 1.0), "in order": np.sort(rng.random(n)),
-        "a pattern": np.where(np.arange(n) % 11 == 0, 0.9, 0.5 * rng.random(n)),
-    }  # fmt: skip
-    for s in scores.values():
-        sample = Sample(s, np.zeros(n, np.uint8), None, 0.0, 1.0, np.arange(n))
-        for w in (None, rng.random(n)):
-            edges = reference.quantile_edges(s, np.ones(n) if w is None else w, 4)
-            assert list(quartiles(sample, w, 0.0, 1.0)) == [edges[1], edges[3]]
 
 
 @pytest.mark.representative

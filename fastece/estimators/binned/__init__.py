@@ -12,7 +12,7 @@ file              contents
 `estimator.py`    `Binned`: its parameters, and the norms of the gaps
 `sweep.py`        `Sweep`: equal-mass bins, whose number the data decide
 `layouts.py`      edges of bins, and the cells of a score
-`cuts.py`         edges of equal-mass bins, quartiles, and scores by their rank
+`cuts.py`         edges of equal-mass bins, and scores by their rank
 `sums.py`         sums over the rows in bins, for whole arrays and for samples with counts
 `replicates.py`   the same sums for many draws of the rows at once
 `cell_sums.py`    the loop over chunks of rows, on threads, behind all sums of arrays

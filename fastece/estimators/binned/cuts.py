@@ -1,7 +1,7 @@
 """Cuts of equal weight, and scores of given ranks, without a sort of all scores.
 
 `kernels.selection` finds the few rows that decide where the cuts are. This is the one way to edges
-of equal-mass bins, to quartiles for bandwidths, and to the edges that `fastece.compat` needs.
+of equal-mass bins, and to the edges that `fastece.compat` needs.
 """
 
 import math
@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece import kernels
-from fastece.data.table import RowTable, one_problem
+from fastece.data.table import RowTable
 from fastece.kernels.types import F64
 
 
@@ -44,22 +44,6 @@ def equal_mass_edges(
     cuts = np.empty(n_bins - 1)
     kernels.quantiles.quantile_edges(u, w, low, high, right=closed_right, edges=edges, knots=cuts)
     return edges, cuts
-
-
-def quartiles(problem: Any, w: F64 | None, low: float, high: float) -> tuple[float, float]:
-    """Find the first and the third quartile: edges of four bins of equal weight.
-
-    Parameters
-    ----------
-    problem : Sample or RowTable of one problem
-    w : (n,) float64 array or None
-        Weights of the rows; None: every row counts 1.
-    low, high : float
-        Range into which scores are moved.
-    """
-    table = problem if isinstance(problem, RowTable) else one_problem(problem)
-    edges, _ = equal_mass_edges(table.replace(v=w), 4, low, high)
-    return edges[1], edges[3]
 
 
 def scores_at_ranks(s: NDArray[Any], ranks: NDArray[np.intp]) -> NDArray[Any]:

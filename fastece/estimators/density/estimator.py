@@ -21,7 +21,7 @@ from fastece.estimators.base import Parameters, check_width, values_of_problems
 from fastece.estimators.curve import Curve
 from fastece.estimators.density.curve import CURVE_FINENESS, DensityCurve, density_curve
 from fastece.estimators.density.even import KINDS, check_cell_count, move_inside
-from fastece.estimators.density.plan import DensityPlan, Grid, replicate_count, rule_bandwidth
+from fastece.estimators.density.plan import DensityPlan, Grid, replicate_count
 from fastece.estimators.draws import Counts, Draws, Rows
 from fastece.kernels import GAUSSIAN
 from fastece.kernels.types import F64, U8
@@ -130,7 +130,8 @@ class KDE(Parameters):
         w = kernels.weights(problems.v)
         bandwidth = self.bandwidth
         if bandwidth == "silverman":
-            bandwidth = rule_bandwidth(s, y, w, low, high, problems.count())
+            n = float(problems.count())
+            bandwidth = kernels.density.bandwidth_of_scores(s, w, low, high, n)
         return self.value_of_rows(s, y, w, low, high, bandwidth)
 
     def evaluate(self, plan: DensityPlan, c: NDArray[Any]) -> float:

@@ -23,7 +23,6 @@ from fastece import kernels
 from fastece.data.containers import contiguous
 from fastece.data.samples import Sample
 from fastece.estimators.base import Plan
-from fastece.estimators.binned.cuts import quartiles
 from fastece.estimators.binned.replicates import order_rows
 from fastece.estimators.density.beta import (
     LEVELS_PER_OCTAVE,
@@ -31,7 +30,7 @@ from fastece.estimators.density.beta import (
     even_beta_grid,
     fitted_beta_grid,
 )
-from fastece.estimators.density.even import KINDS, EvenGrid, fitted_even_grid, move_inside
+from fastece.estimators.density.even import KINDS, EvenGrid, fitted_even_grid
 from fastece.estimators.draws import Counts, Rows
 from fastece.kernels import GAUSSIAN, REPLICATES
 from fastece.kernels.types import F64, I32, U8
@@ -43,8 +42,6 @@ Grid = EvenGrid | BetaGrid
 # Numbers of replicates.
 Lanes = NDArray[np.intp]
 
-# Up to this many rows a kernel sorts to find their quartiles.
-MAX_SORTED_ROWS = 2**14
 # Numbers of cells that are smoothed at once: 0.25 MB.
 MAX_CELLS_AT_ONCE = 2**15
 # With more numbers of cells than this in a block of 32 replicates, 64 MB, only `NARROW_WIDTH`
@@ -92,8 +89,10 @@ class DensityPlan(Plan):
         """Return the bandwidth when row i counts ``c[i]`` times, or once."""
         if self.given_bandwidth is not None:
             return self.given_bandwidth
-        rows = self.sample.s, self.sample.y, self.counted_weights(c)
-        return rule_bandwidth(*rows, self.low, self.high, self.size)
+        bandwidth: float = kernels.density.bandwidth_of_scores(
+            self.sample.s, self.counted_weights(c), self.low, self.high, float(self.size)
+        )
+        return bandwidth
 
     def bandwidths(self, draws: Counts | Rows) -> F64:
         """Return the bandwidth (R,) of each replicate: given, or by Silverman's rule."""
@@ -282,27 +281,6 @@ class DensityPlan(Plan):
     def _places(self) -> dict[Grid, F64]:
         """Places of the rows along the cells of some grids."""
         return {}
-
-
-def rule_bandwidth(
-    s: F64, y: U8, w: F64, low: float, high: float, size: int
-) -> float:  # fmt: skip
-    """Compute Silverman's bandwidth of rows (n,) in a range, for draws of `size` rows.
-
-    Weights may be empty: every row counts 1.
-    """
-    bandwidth: float
-    if s.size <= MAX_SORTED_ROWS:
-        bandwidth = kernels.density.bandwidth_of_scores(s, w, low, high, float(size))
-    else:
-        moved = move_inside(s, low, high)
-        weight = w if w.size else None
-        first, second = kernels.density.add_distances(moved, w, moved.item(0))
-        sample = Sample(s, y, weight, low, high, np.empty(0, np.int64))
-        lower, upper = quartiles(sample, weight, low, high)
-        total = float(w.sum() if w.size else s.size)
-        bandwidth = kernels.density.silverman(total, first, second, upper - lower, float(size))
-    return bandwidth
 
 
 def replicate_count(draws: Counts | Rows) -> int:
