@@ -175,7 +175,8 @@ class PairEstimator(Parameters, ABC):
             classes = np.arange(plan.prob.shape[1])[:, None]
             blocks = ((y[plan.order][:, None] == classes).astype(np.float64) for y in draws.y)
             return np.concatenate([self.values_of_classes(plan, block) for block in blocks])
-        blocks = (c[plan.order].astype(np.float64) for c in draws.c)
+        # In this order of memory numpy adds up rows one after the other.
+        blocks = (np.ascontiguousarray(c[plan.order], np.float64) for c in draws.c)
         return np.concatenate([self.values_of_counts(plan, block) for block in blocks])
 
 

@@ -11,7 +11,6 @@ from fastece.data.options import ReadingOptions
 from fastece.data.parameters import check_integer
 from fastece.data.table import Setting, find_setting
 from fastece.kernels import REPLICATES
-from fastece.kernels.resampling import B32
 from fastece.kernels.types import I32, U64
 from fastece.resampling.draws import new_key
 
@@ -22,6 +21,8 @@ MAX_SEED = 2**63 - 1
 # Fine cells of a coarse one: 7200 coarse cells still hold the edges and centres of all numbers of
 # bins that 64800 fine ones do.
 FINE_CELLS_PER_COARSE = 9
+# Half of the bits of a random word.
+HALF_WORD = np.uint64(32)
 
 
 @dataclass(frozen=True)
@@ -111,8 +112,8 @@ class Settings:
 
     def groups_of(self, words: U64) -> I32:
         """Return the group (n,) of each row from the 32 high bits of its random word."""
-        scaled = (words >> B32) * np.uint64(self.n_groups)
-        return (scaled >> B32).astype(np.int32)
+        scaled = (words >> HALF_WORD) * np.uint64(self.n_groups)
+        return (scaled >> HALF_WORD).astype(np.int32)
 
     @property
     def fingerprint(self) -> int:
