@@ -652,7 +652,7 @@ def as_lines(prob: NDArray[Any], label: NDArray[Any], numbers: range) -> tuple[F
     `RowTable.read_kept` returns them.
     """
     if prob.ndim == 1:
-        return contiguous(prob, np.float64)[None], contiguous(label, np.uint8)[None]
+        return prob[None], label[None]
     columns = prob[:, numbers.start : numbers.stop]
     hit = label == np.array(numbers)[:, None]
     return contiguous(columns.T, np.float64), hit.view(np.uint8)

@@ -42,7 +42,8 @@ class Batch(NamedTuple):
 
     def columns(self) -> tuple[F64, U8]:
         """Return the scores and the outcomes (P, n) of each problem."""
-        return as_lines(*self.problems.read_kept(), range(self.problems.n_problems))
+        score, hit = as_lines(*self.problems.read_kept(), range(self.problems.n_problems))
+        return containers.contiguous(score, np.float64), containers.contiguous(hit, np.uint8)
 
 
 def read_batch(
