@@ -40,7 +40,7 @@ class FixedStepDensity:
     >>> from fastece import ece
     >>> from fastece.study.fixed_step import FixedStepDensity
     >>> print(f"{ece([0, 1, 1, 1], [0.1, 0.4, 0.6, 0.9], estimator=FixedStepDensity()):.3f}")
-    0.279
+    0.280
     """
 
     bandwidth: float = 0.1
