@@ -113,10 +113,12 @@ def score_distance(
     if not (is_function_of_first or is_function_of_second):
         return None
     power = np.power(np.abs(first.s - second.s), norm)
-    weight = first.total_weights
+    # In units of a power of two, which rounds nothing: squares of 1e300 and 1e-300 are no numbers.
+    weights = np.ldexp(first.weights, -math.frexp(first.weights.max())[1])
+    weight = first.counts * weights
     total = weight.sum()
     mean = float(weight @ power / total)
-    deviation = first.weights * (power - mean)
+    deviation = weights * (power - mean)
     if clusters is None:
         variance = float(first.counts @ deviation**2)
     else:

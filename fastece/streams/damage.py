@@ -100,6 +100,12 @@ def laws_of_totals(settings: Settings, totals: I64) -> Iterator[Law]:
     yield law("grouped", "must have groups for all rows or for none", total_of["grouped"] in (0, n))
     rule = "must have one row of the number 0: update takes the row_offset of each part"
     yield law("first_rows", rule, total_of["first_rows"] in (0, 1))
+    may_have_numbers = settings.n_replicates > 0 and total_of["rows"] > 0
+    rule = "must be 0 where no row has a number"
+    yield law("first_rows", rule, may_have_numbers or total_of["first_rows"] == 0)
+    for name in ("distance_low", "square_low"):
+        rule = "must be the second words of at most as many rows as there are"
+        yield law(name, rule, abs(total_of[name]) / kernels.cells.DETAIL <= n)
 
 
 def laws_of_problem(
@@ -137,6 +143,7 @@ def laws_of_problem(
     rule = "must belong to squares of the weights of the cell"
     is_possible = cells.square <= factor * cell_weight**2 + square_rounding
     is_possible &= (cells.square > 0) == (cell_weight > 0)
+    is_possible &= cells.square >= -square_rounding
     yield law(rule, is_possible[:, None], names.SQUARE)
     rule = f"must belong to squares of all weights, which add up to at most {MAX_SQUARE:g}"
     is_possible = squares <= MAX_SQUARE and total**2 <= factor * n * squares

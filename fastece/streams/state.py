@@ -3,7 +3,7 @@
 The sums do not depend on how rows were split, on their order, or on the number of machines.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import asdict
 from typing import Any
@@ -130,6 +130,8 @@ class State:
 
     def load(self, sums: dict[str, Any]) -> None:
         """Load sums by name; sums that no rows have are refused."""
+        if not isinstance(sums, Mapping):
+            raise InputError("state", "must be arrays by name, as state_dict returns", value=sums)
         self.is_sum = "is_sum" in sums
         if sums.keys() != self.arrays.keys():
             raise InputError("state", f"must hold {[*self.arrays]}", value=[*sums])
@@ -349,7 +351,7 @@ class State:
         rounding = 0.0
         if self.more_square != 0:
             rounding = self.get("n") / kernels.cells.SQUARE_UNIT
-        if rounding > MAX_ROUNDING_SHARE * (total + self.more_square):
+        if total > 0 and rounding > MAX_ROUNDING_SHARE * (total + self.more_square):
             return np.asarray(weight * (1 + self.more_square / total))
         return np.asarray(weight + more_square / kernels.cells.SQUARE_UNIT)
 

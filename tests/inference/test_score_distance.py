@@ -208,3 +208,14 @@ def test_scores_of_zero_and_one_keep_their_binomial_interval():
     y, p = outcomes(80)
     posterior = BayesCurve().posterior([sample((p > 0.5).astype(float), y)])
     assert posterior.comparison_interval(0.95) == posterior.interval(0.95)
+
+
+def test_the_unit_of_weights_does_not_matter():
+    rng = np.random.default_rng(7)
+    p = rng.random(300)
+    y = (rng.random(300) < p).astype(int)
+    intervals = []
+    for unit in (1.0, 2.0**40, 1e-200, 1e200):
+        result = compare(y, p, p**2, sample_weight=np.full(300, unit))
+        intervals.append([result.confidence_interval.low, result.confidence_interval.high])
+    assert np.array(intervals) == pytest.approx(np.array(intervals[:1] * 4), abs=1e-12)

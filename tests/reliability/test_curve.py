@@ -348,3 +348,8 @@ def test_points_with_few_rows_near_are_marked():
     curve = fastece.reliability_curve(np.arange(201) % 3 == 0, s)
     marks = [row[-1] for row in curve.section([0.2, 0.9, 0.6]).table.rows]
     assert marks == ["", "few rows", "no scores"]
+
+
+def test_scores_may_be_next_to_nothing():
+    curve = fastece.reliability_curve(np.zeros(100, int), np.arange(100) * 1e-309)
+    assert np.isfinite(curve.value).all()

@@ -123,6 +123,8 @@ SECOND_WORDS = "must be the second words of at most as many rows"
         ("totals", (1,), 2**62, "must count the rows of positive weight too"),
         ("totals", (2,), 2, "must have one row of the number 0"),
         ("totals", (3,), 7, "must have groups for all rows or for none"),
+        ("totals", (5,), 2**62, SECOND_WORDS),
+        ("totals", (6,), -(2**62), SECOND_WORDS),
         ("totals", (7,), 0, "must be at least one state"),
         ("totals", (8,), 5, "must have the settings of this accumulator"),
     ],
@@ -156,6 +158,20 @@ def test_sums_that_do_not_go_together_are_refused(name, place, value, rule):
     sums[name][place] = value
     with pytest.raises(ValueError, match=rule):
         Accumulator(**CASES["replicates"], n_cells=90).load_state_dict(sums)
+
+
+def test_a_damaged_state_without_rows_is_refused():
+    for name, place, value in (("coarse", (0, 3, 3), -1), ("totals", (2,), 1)):
+        sums = Accumulator(n_cells=90).state_dict()
+        sums[name][place] = value
+        with pytest.raises(InputError, match="must"):
+            Accumulator(n_cells=90).load_state_dict(sums)
+
+
+def test_what_is_no_state_is_refused():
+    for wrong in (None, [1], 5):
+        with pytest.raises(InputError, match="must be arrays by name"):
+            Accumulator().load_state_dict(wrong)
 
 
 def damaged(state, rng):

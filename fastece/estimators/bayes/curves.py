@@ -35,6 +35,9 @@ LAWS_OF_FAMILY = {
 }
 # A family with a smaller share of the value is left out of it.
 MIN_SHARE = 0.01
+# Scores are multiplied by this power of two, which rounds nothing, where slopes are divided by
+# their distances: those of subnormal scores would be infinite.
+UNIT = 2.0**100
 # Each family keeps at least this part of its prior, which may be all that is left.
 MIN_LIKELIHOOD = 1e-300
 # Logits are cut at odds of 2 + n / 2, two misses among n rows, or of 2 + 2 n, half a miss: the rows
@@ -215,7 +218,8 @@ class Curves:
         weight, _, mean_score = self.rows.cells
         is_filled = weight > 0
         shift = (self.interval_draws() - self.x[:, None])[is_filled]
-        place = np.interp(score, mean_score[is_filled], np.arange(len(shift)))
+        filled_score = mean_score[is_filled]
+        place = np.interp(UNIT * score, UNIT * filled_score, np.arange(len(shift)))
         below = place.astype(np.int64)
         above = np.minimum(below + 1, len(shift) - 1)
         with np.errstate(divide="ignore"):
