@@ -17,7 +17,7 @@ from fastece.kernels.types import F64
 if TYPE_CHECKING:
     from fastece.kernels import (  # noqa: F401, I001
         arithmetic, bayes, binning, cells, density, errors, moments, pieces, plain, quantiles,
-        reading, replicates, resampling, vectors,
+        reading, replicates, resampling, selection, vectors,
     )  # fmt: skip
 
 # Weights where every row counts 1: with None, each kernel would be compiled twice.
