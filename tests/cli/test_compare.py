@@ -150,7 +150,8 @@ def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_pa
         assert title in content
     assert "<img" in content
     assert "joint 95 % CI" in printed_page
-    assert printed_page.count("hold for all 2 comparisons together") == 1
+    words = " ".join(printed_page.split())  # lines are wrapped
+    assert words.count("hold for all 2 comparisons together") == 1
     assert "p-value of an error is below 0.05" not in printed_page
     three = [path] * 3
     assert as_json(capsys, "compare", *three, "--y-prob", "one", *quick)["comparisons"][1]["scores"]
