@@ -461,10 +461,7 @@ class RowTable:
 
     def read_problem(self, k: int, rows: Any = ALL) -> Arrays:
         """Return the scores and outcomes of some rows of the table for problem `k`."""
-        prob, label = self.read_kept(rows)
-        if prob.ndim == 1:
-            return prob, label
-        return prob[:, k].astype(np.float64), (label == k).view(np.uint8)
+        return rows_of_problem(*self.read_kept(rows), k)
 
     def log_odds(self, k: int, s: F64, rows: Any = ALL) -> F64 | None:
         """Return the log odds of some rows for problem `k`, where they are needed.
@@ -643,6 +640,13 @@ def log_odds_of(logits: NDArray[Any], column: int | None) -> F64:
     others[rows, chosen] = -np.inf
     with np.errstate(divide="ignore"):
         return np.asarray(score - np.logaddexp.reduce(others, axis=1))
+
+
+def rows_of_problem(prob: NDArray[Any], label: NDArray[Any], k: int) -> Arrays:
+    """Return scores and outcomes of problem `k`, of arrays as for `as_lines`."""
+    if prob.ndim == 1:
+        return prob, label
+    return prob[:, k].astype(np.float64), (label == k).view(np.uint8)
 
 
 def as_lines(prob: NDArray[Any], label: NDArray[Any], numbers: range) -> tuple[F64, U8]:

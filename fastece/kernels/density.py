@@ -117,15 +117,22 @@ def add_distances(s: F64, w: F64, centre: float) -> tuple[float, float]:
 
 
 @jit
+def scores_inside(s: F64, low: float, high: float) -> F64:
+    """Return scores (n,) with those outside a range moved to its nearest end."""
+    if (low <= 0.0) & (high >= 1.0):
+        return s
+    moved = s.copy()
+    move_into_range(moved, low, high)
+    return moved
+
+
+@jit
 def bandwidth_of_scores(s: F64, w: F64, low: float, high: float, n: float) -> float:
     """Compute Silverman's bandwidth of unsorted scores (n,), moved into [low, high].
 
     Weights may be empty: every row counts 1.
     """
-    moved = s
-    if (low > 0.0) | (high < 1.0):
-        moved = s.copy()
-        move_into_range(moved, low, high)
+    moved = scores_inside(s, low, high)
     u, weight = deciding_rows(moved, w, even_shares(4), -np.inf)
     edges = np.empty(5)
     quantile_edges(u, weight, low, high, bool(ONE), edges, np.empty(3))
@@ -824,11 +831,7 @@ def density_error(
     p : float
         The norm.
     """
-    if low > 0.0 or high < 1.0:
-        moved = np.empty(s.size)
-        for i in range(s.size):
-            moved[i] = min(max(s[i], low), high)
-        s = moved
+    moved = scores_inside(s, low, high)
     h = np.full((1, 1), bandwidth)
     finest = np.empty(1)
     grid_bandwidths(h.reshape(1), LEVELS_PER_OCTAVE, finest)
@@ -836,7 +839,7 @@ def density_error(
     step = (high - low) / count
     h[0, 0] = min(bandwidth, MAX_RELATIVE_BANDWIDTH * (high - low))
     cells = np.zeros((2, count + 2 * GHOSTS))
-    add_rows_to_cells(s, y, w, low, step, cells)
+    add_rows_to_cells(moved, y, w, low, step, cells)
     taps = np.empty((1, tap_count(kind, step, h[0, 0]), 1))
     fill_taps(kind, step, h, taps)
     density = np.empty((1, 2, count, 1))

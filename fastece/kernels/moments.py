@@ -533,11 +533,12 @@ def drawn_equal_mass_sums(
             score_line[i] = s[row]
             hit_line[i] = y[row]
             weight_line[i] = v[row] if v.size > 0 else 1.0
-            x = s[row] if s[row] > rule.low else rule.low
-            clipped_line[i] = x if x < rule.high else rule.high
+            clipped_line[i] = s[row]
+        clipped = clipped_line[:count]
+        move_into_range(clipped, rule.low, rule.high)
         weight = weight_line[: count if v.size > 0 else 0]
         total[r] = total_weight(weight) if v.size > 0 else count
-        grid = equal_mass_grid(clipped_line[:count], weight, rule, edges, knots, bin_of_cell)
+        grid = equal_mass_grid(clipped, weight, rule, edges, knots, bin_of_cell)
         zero(sums.reshape(sums.size))
         add_rows(
             score_line[:count], hit_line[:count], weight, grid, threshold=rule.threshold,

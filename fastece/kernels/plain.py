@@ -16,7 +16,14 @@ from fastece.kernels import CHUNK_SCORES, REPLICATES
 from fastece.kernels.arithmetic import zero
 from fastece.kernels.binning import search_knots, uniform_bins
 from fastece.kernels.compiling import jit
-from fastece.kernels.moments import LANES, even_shares, move_into_range, open_ends, scatter
+from fastece.kernels.moments import (
+    LANES,
+    even_shares,
+    lane_total,
+    move_into_range,
+    open_ends,
+    scatter,
+)
 from fastece.kernels.quantiles import quantile_edges
 from fastece.kernels.reading import (
     is_outside,
@@ -119,11 +126,8 @@ def binary_error(score: F64, label: NDArray[Any], bins: F64) -> float:
             scatter(cell, gap, LANES, sums)
         # The lanes of each bin are added up, and begin anew with the next chunk.
         for b in range(gaps.size):
-            total = 0.0
-            for lane in range(LANES):
-                total += sums[b * LANES + lane]
-                sums[b * LANES + lane] = 0.0
-            gaps[b] += total
+            gaps[b] += lane_total(sums, b, LANES)
+        zero(sums)
     error = 0.0
     for b in range(gaps.size):
         error += abs(gaps[b])
@@ -210,11 +214,8 @@ def top_label_error(prob: NDArray[Any], label: I64, tolerance: float, bins: F64)
             find_bins(s, bins, cell)
             scatter(cell, gap, LANES, sums)
         for b in range(gaps.size):
-            total = 0.0
-            for lane in range(LANES):
-                total += sums[b * LANES + lane]
-                sums[b * LANES + lane] = 0.0
-            gaps[b] += total
+            gaps[b] += lane_total(sums, b, LANES)
+        zero(sums)
     error = 0.0
     for b in range(gaps.size):
         error += abs(gaps[b])

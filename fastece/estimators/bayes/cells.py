@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.samples import Sample, effective_rows, in_order, scale_weights, sort_rows
-from fastece.data.table import RowTable
+from fastece.data.table import RowTable, rows_of_problem
 from fastece.data.threads import Map
 from fastece.kernels.types import F64, I32
 
@@ -112,8 +112,9 @@ def cells_of_problem(problems: RowTable, k: int) -> CellRows:
         weight = kernels.NO_WEIGHTS
         n = s.size / problems.votes
     else:
-        order = in_order(s)[1]
-        s, y, weight = s[order], y[order], problems.v[rows][order]
+        s, order = in_order(s)
+        y = y[order]
+        weight = problems.v[rows][order]
         n = effective_rows(weight, s.size) / problems.votes
     return CellRows(n, *kernels.bayes.sum_cells(s, y, weight, n, cell_count(n)))
 
@@ -124,12 +125,9 @@ def sum_chunk(problems: RowTable, start: int) -> F64:
     stop = min(start + CHUNK_ROWS, problems.n)
     for begin in range(start, stop, BLOCK_ROWS):
         rows = slice(begin, min(begin + BLOCK_ROWS, stop))
-        prob, label = problems.read(rows)
+        prob, label = problems.read_kept(rows)
         weight = kernels.NO_WEIGHTS if problems.v is None else problems.v[rows]
         for k, sums_of_problem in enumerate(sums):
-            s, y = prob, label
-            if prob.ndim == 2:
-                s = prob[:, k].astype(np.float64)
-                y = (label == k).view(np.uint8)
+            s, y = rows_of_problem(prob, label, k)
             kernels.bayes.sum_fine_cells(s, y, weight, problems.low, problems.high, sums_of_problem)
     return sums

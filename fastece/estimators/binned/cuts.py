@@ -54,5 +54,5 @@ def scores_at_ranks(s: NDArray[Any], ranks: NDArray[np.intp]) -> NDArray[Any]:
     shares = (distinct + 0.5) / s.size
     u, w = kernels.selection.deciding_rows(scores, kernels.NO_WEIGHTS, shares, -math.inf)
     n_up_to = np.cumsum(w) if w.size else np.arange(1, u.size + 1)
-    found: NDArray[Any] = u[np.searchsorted(n_up_to, ranks, "right")]
-    return found.astype(s.dtype)
+    scores_of_ranks: NDArray[Any] = u[np.searchsorted(n_up_to, ranks, "right")]
+    return scores_of_ranks.astype(s.dtype)
