@@ -182,8 +182,8 @@ def point_units(kde: KDE, grid: EvenGrid, share: F64) -> F64:
 def squared_noise(grid: EvenGrid, bandwidth: float, noise: F64) -> F64:
     """Smooth noise of cells (2, C) by the squared kernel into points (2, G).
 
-    The share of a cell at a point is the sum of those of all its images, which must be added up
-    before they are squared.
+    A cell and all its images have a share at a point each. These are added up before the sum is
+    squared.
     """
     from scipy.sparse import csr_array
 

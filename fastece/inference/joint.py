@@ -61,7 +61,7 @@ def shares_of_smallest(p_values: F64, statistics: F64) -> F64:
     """
     n_draws = statistics.shape[1]
     shares = rank_p_values(np.where(np.isnan(statistics), -np.inf, statistics))
-    # A p-value counts the data among the draws, so the smallest one is that of rank 1.
+    # A p-value counts the data among the draws, so the smallest one has rank 1.
     p_values_of_draws = np.rint(shares * n_draws) / (n_draws + 1)
     smallest = np.minimum.accumulate(p_values_of_draws[::-1], axis=0)[::-1]
     n_as_small = np.count_nonzero(smallest <= p_values[:, None], axis=1)

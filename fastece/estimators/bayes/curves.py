@@ -36,7 +36,7 @@ LAWS_OF_FAMILY = {
 # A family with a smaller share of the value is left out of it.
 MIN_SHARE = 0.01
 # Scores are multiplied by this power of two, which rounds nothing, where slopes are divided by
-# their distances: those of subnormal scores would be infinite.
+# their distances: between subnormal scores a slope would be infinite.
 UNIT = 2.0**100
 # Each family keeps at least this part of its prior, which may be all that is left.
 MIN_LIKELIHOOD = 1e-300

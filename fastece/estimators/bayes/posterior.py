@@ -56,7 +56,8 @@ FLOOR_VALUES = 99
 MIN_FLOOR_VALUES = 19
 MAX_FLOOR_FITS = 1000
 STANDARD_NORMAL = NormalDist()
-# Up to this size a gap has no sign, or in proportion: those of calibrated pieces are 1e-15.
+# Smaller gaps count as a part of a sign, in proportion: rounding makes gaps of 1e-15 in calibrated
+# pieces.
 GAP_WITH_SIGN = 1e-6
 
 # The interval of a difference is made from two intervals, so that whatever is too wide in each adds

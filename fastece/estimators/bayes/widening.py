@@ -1,4 +1,4 @@
-"""What the draws of an interval leave out, and the draws in which classes are calibrated.
+"""Uncertainty that drawn curves leave out, and draws in which classes are calibrated.
 
 `family_widening` is for what cells, Laplace's approximation and fixed priors leave out.
 `sampling_widening` is for scores that are a sample too, and for classes that share their rows. And
@@ -41,8 +41,8 @@ def family_widening(errors: F64) -> F64:
 def sampling_deviation(size: F64, weight: F64, n: float) -> float:
     """Compute the deviation of a mean gap over other scores, relative to the mean.
 
-    The error is the mean of the sizes (M,) of the gaps over all possible scores, of which those of
-    `n` rows are only a sample; sizes have weights (M,).
+    The error is the mean of the sizes (M,) of the gaps over all possible scores. The scores of `n`
+    rows are only a sample of these; sizes have weights (M,).
     """
     share = weight / weight.sum()
     mean = (share * size).sum()
