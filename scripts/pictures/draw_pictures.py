@@ -196,7 +196,7 @@ def bias_picture() -> "Figure":
 
 
 def twisted(p: Any) -> Any:
-    """Return the true probabilities of docs/explanation/canonical.md; each class is calibrated."""
+    """Return the true probabilities of docs/reference/estimators.md; each class is calibrated."""
     return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
 
 
