@@ -135,6 +135,43 @@ def test_pictures_of_pages_are_there(page):
         assert (ROOT / page).parent.joinpath(picture).stat().st_size < 200_000
 
 
+@pytest.fixture
+def write_pages(monkeypatch):
+    """The function that writes what stands in the blocks of the pages of a folder."""
+    main = runpy.run_path(str(ROOT / "scripts" / "write_pages.py"))["main"]
+
+    def run(*options, root=ROOT):
+        monkeypatch.setattr(sys, "argv", ["write_pages.py", *options])
+        main(root)
+
+    return run
+
+
+def test_blocks_of_pages_are_what_their_files_give(write_pages):
+    write_pages("--check")
+
+
+def test_a_changed_cell_is_found_and_written_again(write_pages, tmp_path):
+    (tmp_path / "docs" / "evidence" / "results").mkdir(parents=True)
+    (tmp_path / "README.md").touch()
+    kept = tmp_path / "docs" / "evidence" / "results" / "coverage.csv"
+    kept.write_text('scores,rows,width\ncalibrated,100,0.15\n"a, b",100,0.2\n"a, b",900,0.1\n')
+    page = tmp_path / "docs" / "page.md"
+    comment = '<!-- table coverage scores="a, b" columns="scores|width" -->'
+    table = "| scores | width |\n|---|---:|\n| a, b | 0.2 |\n| a, b | 0.1 |"
+    written = f"{comment}\n\n{table}\n\n<!-- end -->"
+    page.write_text(written.replace("0.2", "0.3"))
+    with pytest.raises(SystemExit, match=r"docs/page.md: table coverage scores="):
+        write_pages("--check", root=tmp_path)
+    assert "0.3" in page.read_text()
+    write_pages(root=tmp_path)
+    assert page.read_text() == written
+    write_pages("--check", root=tmp_path)
+    page.write_text(written.replace("a, b", "other"))
+    with pytest.raises(ValueError, match=r"coverage.csv: no scores is 'other'"):
+        write_pages("--check", root=tmp_path)
+
+
 def test_attributes_of_estimators_on_their_page_have_these_defaults():
     section = section_of("docs/how_to/write_an_estimator.md", "What it declares")
     rows = re.findall(r"^\| `(\w+)` \| `?(.*?)`? \|", section, re.MULTILINE)
