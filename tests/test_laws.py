@@ -6,7 +6,6 @@ from math import inf
 
 import numpy as np
 import pytest
-import reference
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
@@ -380,20 +379,6 @@ def test_a_stream_has_the_value_of_its_rows(name, weighted):
     thirds = np.array_split(rng.permutation(300), 3)
     parts = [Accumulator().update(y[i], p[i], sample_weight=weight[i]) for i in thirds]
     assert fastece.ece(sum(parts), estimator=CASES[name]) == value
-
-
-@given(cases.binary(), cases.binned_fields(), st.data())
-def test_any_data_equal_the_reference(data, fields, draw):
-    weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
-    norm = draw.draw(norms)
-    want = reference.ece(*cases.as_lists(*data, weight), norm=norm, **fields)
-    assert fastece.ece(*data, sample_weight=weight, norm=norm, **fields) == near(want)
-
-
-@given(cases.multiclass(), cases.binned_fields(), st.sampled_from(["confidence", "classwise", 0]))
-def test_any_class_vectors_equal_the_reference(data, fields, setting):
-    want = reference.ece(*cases.as_lists(*data), setting=setting, **fields)
-    assert fastece.ece(*data, setting=setting, **fields) == near(want)
 
 
 @given(
