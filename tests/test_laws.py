@@ -125,7 +125,6 @@ def test_scaling_all_weights_changes_nothing(name, data):
     assert value_of(name, y, p, weight * scale) == near(value, slack)
 
 
-@pytest.mark.representative
 @every_estimator
 @pytest.mark.parametrize("weight", [5e-324, 1e-310, 0.1, 1.7e308])
 def test_equal_weights_are_no_weights(name, weight):
@@ -193,7 +192,6 @@ WAYS = {
 }
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("way", WAYS)
 def test_every_way_to_a_value_has_the_same_bits(name, way):
@@ -285,7 +283,6 @@ def replicates(name, y, p, n_resamples=70, rng=5, **options):
     return result.value, result.bootstrap_distribution
 
 
-@pytest.mark.representative
 @every_estimator
 @pytest.mark.parametrize("size", [None, 4])
 def test_replicates_are_values_of_the_drawn_rows(name, size):
@@ -361,7 +358,6 @@ def test_estimates_have_the_value_and_an_interval_that_grows_with_the_level(name
     assert 0 <= wide.low <= narrow.low <= narrow.high <= wide.high
 
 
-@pytest.mark.representative
 @every_estimator
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_stream_has_the_value_of_its_rows(name, weighted):

@@ -70,7 +70,6 @@ def test_values_are_those_of_the_reference(name, data, draw):
     assert value_of(name, y, s, weight) == near(expected, ESTIMATORS[name][1])
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("h", [0.004, 0.05, 0.3, 2.0])
 def test_smooth_errors_are_the_integral(h):
     for seed in range(6):
@@ -107,7 +106,6 @@ def integral_near_the_ends(gap_of, h):
     return total / h / sqrt(2 * pi)
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("farthest", [5e-3, 3e-4, 1e-4])
 def test_small_smooth_errors_of_sharp_scores_are_the_integral_at_their_own_scale(farthest):
     for seed in range(3):

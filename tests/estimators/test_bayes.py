@@ -236,7 +236,6 @@ def weighted_quantiles(values, weights, q):
     return np.interp(q, np.cumsum(weights[order]) / weights.sum(), values[order])
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("name", PROBLEMS)
 def test_posterior_is_that_of_importance_sampling(name):
     curves = Curves(cells_of_rows(PROBLEMS[name].sorted()))
@@ -296,7 +295,6 @@ def laws_of_intervals(posterior, n_levels=60):
     assert (ends[begins_at_0, 0] == 0).all()
 
 
-@pytest.mark.representative(6)
 @pytest.mark.parametrize("seed", range(30))
 def test_a_higher_level_is_never_narrower(seed):
     rng = np.random.default_rng(seed)
@@ -459,7 +457,6 @@ CURVES = {
 }
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("name", CURVES)
 @pytest.mark.parametrize("n", [60, 500])
 def test_interval_holds_the_true_error(name, n):

@@ -38,7 +38,6 @@ def plan_of(estimator, y, p, v=None, size=None):
     return estimator.prepare(sample, len(y) if size is None else size)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
@@ -114,7 +113,6 @@ def test_values_of_other_hits_of_a_binary_problem(name):
         assert_near(values[r], cases.expected(estimator, labels[0, :, r], sample.s, v))
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_the_true_error_is_that_of_the_reference(name, weighted):
@@ -127,7 +125,6 @@ def test_the_true_error_is_that_of_the_reference(name, weighted):
     assert estimator.truth(plan, p) == 0
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("size", [2, 5, 100, 130])
 @pytest.mark.parametrize("name", NAMES)
 def test_draws_of_any_size_count_copies_as_one_row(name, size):
@@ -186,7 +183,6 @@ def test_without_a_kept_kernel_values_are_the_same(name):
     assert estimator.truth(plan, q) > 0
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("estimator", [*NAMES, DirichletKDE(0.02, 2.0), *map(SKCE, FORMS)], ids=str)
 def test_the_p_value_counts_errors_as_large_as_that_of_the_data(estimator, weighted):
@@ -263,7 +259,6 @@ def test_what_neither_the_top_label_nor_a_class_shows():
 TIED = np.array([0.3] * 7 + [0.6, 0.6, 0.9])
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("scores", [cases.draw(30, 2, 11)[1][:, 1], TIED], ids=len)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_binary_problem_is_that_of_two_columns(name, scores):

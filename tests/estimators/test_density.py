@@ -51,7 +51,6 @@ def test_a_bad_field_is_refused_by_name(name, value):
         kde([0, 1, 1], [0.2, 0.6, 0.9], **{name: value})
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("batch", range(ROUNDS))
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_auto_is_within_a_thousandth_of_brute_force(kernel, batch):
@@ -66,7 +65,6 @@ def test_auto_is_within_a_thousandth_of_brute_force(kernel, batch):
     assert not bad, bad
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("bandwidth", ["silverman", 0.05])
 def test_every_setting_is_brute_force_on_its_problems(kernel, bandwidth):
@@ -99,7 +97,6 @@ def test_integrals_known_by_hand(h):
     assert kde([0, 1], [0.5, 0.5], bandwidth=h) == close(sqrt(2 / pi) * h)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("score_range", ["unit", (0.2, 0.9)])
 def test_the_largest_gap_is_that_where_there_is_density(kernel, score_range):
@@ -147,7 +144,6 @@ DEGENERATE = {
 }
 
 
-@pytest.mark.representative(8)
 @pytest.mark.parametrize("name", DEGENERATE)
 @pytest.mark.parametrize("kernel", [*KERNELS[:-1], pytest.param("beta", marks=pytest.mark.slow)])
 def test_degenerate_data_have_an_error(name, kernel):
@@ -164,7 +160,6 @@ def test_degenerate_data_have_an_error(name, kernel):
         assert 0 <= worst <= 1 or (kernel == "beta" and isnan(worst))
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_classes_that_are_absent_have_an_error(kernel):
     y, p = matrix(60, 3)
@@ -251,7 +246,6 @@ NAMES = [
 ]
 
 
-@pytest.mark.representative(4)
 @pytest.mark.parametrize("name", NAMES)
 def test_evaluate_is_brute_force_on_the_repeated_rows(name):
     estimator = VARIANTS[name]
@@ -277,7 +271,6 @@ def test_a_draw_may_hold_one_row_very_often():
         assert value == same(want, 1e-9)
 
 
-@pytest.mark.representative(2)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_tiny_weights_are_weights(kernel):
     s = np.random.default_rng(3).random(40)
@@ -347,7 +340,6 @@ def data(n=300, n_classes=3, seed=0):
     return np.array([rng.choice(n_classes, p=0.8 * row + 0.2 / n_classes) for row in p]), p
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("norm", [1.0, 2.0, np.inf])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_sweep_is_each_bandwidth_by_itself(kernel, norm):
@@ -382,7 +374,6 @@ def test_a_bandwidth_that_is_not_positive_is_refused(bandwidths, options, error,
         KDE().bandwidth_sweep(y, p, bandwidths, **options)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("options", [{}, {"norm": np.inf}, {"kernel": "beta"}, {"bandwidth": 0.02}])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_a_single_value_is_that_of_the_replicate_with_every_row_once(weighted, options):

@@ -39,7 +39,6 @@ GRIDS = [
 ]
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("kernel", KINDS)
 @pytest.mark.parametrize(("count", "width"), GRIDS)
 def test_cosine_transforms_are_the_direct_sums(count, width, kernel):

@@ -291,7 +291,6 @@ FAULTY = {
 }  # fmt: skip
 
 
-@pytest.mark.representative(6)
 @pytest.mark.parametrize("kind", FAULTY, ids=lambda kind: kind.__name__)
 def test_a_fault_is_named_with_what_was_seen_and_where(kind):
     with pytest.raises(EstimatorError) as error:

@@ -46,7 +46,6 @@ def rows(n, n_classes=None):
     return (rng.random(n)[:, None] > p.cumsum(axis=1)).sum(axis=1).clip(0, n_classes - 1), p
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", BINS)
 @pytest.mark.parametrize("n", SIZES)
 def test_plain_arrays_have_the_bits_of_the_ordinary_road(name, n):
@@ -58,7 +57,6 @@ def test_plain_arrays_have_the_bits_of_the_ordinary_road(name, n):
         assert type(value) is float
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("n_classes", [2, 3, 10, 150])
 @pytest.mark.parametrize("n", SIZES[:-2])
 def test_plain_matrices_have_the_bits_of_the_ordinary_road(n_classes, n):

@@ -64,7 +64,6 @@ FIELDS = [
 ]
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("fields", FIELDS, ids=repr)
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_curve_is_a_density_and_a_posterior(kernel, fields):
@@ -104,7 +103,6 @@ def test_a_name_and_an_object_give_the_same_curve():
         reliability_curve(y, s, estimator="kde")
 
 
-@pytest.mark.representative(5)
 @pytest.mark.parametrize("case", ["no hits", "only hits", "one row", "all equal", "ends"])
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_degenerate_data_have_a_curve(case, kernel):
@@ -202,7 +200,6 @@ def test_without_resamples_there_is_no_band():
         curve.interval(0.5)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("kernel", KERNELS)
 @pytest.mark.parametrize("fields", [{}, {"bandwidth": 0.05}], ids=repr)
 def test_the_median_lies_in_the_band(kernel, fields):

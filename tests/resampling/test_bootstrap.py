@@ -159,7 +159,6 @@ def test_one_replicate_has_no_standard_error():
     assert result.interval(method="percentile") == near((result.bootstrap_distribution[0],) * 2)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
 def test_equal_scores_have_finite_replicates(name, score):

@@ -19,7 +19,6 @@ from helpers.resample_cases import (
 from helpers.samples import CALIBRATION_ERRORS
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("setting", ["auto", "classwise", 1])
 @pytest.mark.parametrize("name", CALIBRATION_ERRORS)
 def test_p_value_counts_replicates_as_large_as_the_error(name, setting):

@@ -75,7 +75,6 @@ def test_test_with_groups_of_one_row_equals_the_test_without():
     assert same_bits(alone.null_distribution, plain.null_distribution)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("estimator", OF_SUMS, ids=str)
 @pytest.mark.parametrize("weighted", [False, True])
 def test_replicate_of_groups_equals_the_value_of_its_rows(estimator, weighted):

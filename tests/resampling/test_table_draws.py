@@ -74,7 +74,6 @@ def test_posteriors_of_counts_are_those_of_the_repeated_rows(setting):
     )
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("estimator", ["ece", "ece_kde", "smooth_ece"])
 def test_intervals_by_inversion_of_counts_are_close_to_those_of_the_repeated_rows(estimator):
     options = {"estimator": estimator, "n_resamples": 500}

@@ -72,7 +72,6 @@ def given_weights(kind, n):
     return None if kind == "none" else rng.random(n) * 1e200 + 1e190
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
@@ -87,7 +86,6 @@ def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
         check_values(VARIANTS[name], sample, draws(n, size, seed=seed)[0], [seed, seed + 16])
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", VARIANTS)
 @pytest.mark.parametrize("n", [GROUP_SIZES[0][0], GROUP_SIZES[0][0] + 1])
 def test_values_of_more_rows_than_are_kept_one_by_one(name, n):
@@ -118,7 +116,6 @@ def test_negative_zero_is_zero():
                 assert results == near(expected), name
 
 
-@pytest.mark.representative(8)
 @pytest.mark.parametrize("name", VARIANTS)
 def test_blocks_have_the_same_bits_in_any_company(name):
     estimator = VARIANTS[name]
@@ -149,7 +146,6 @@ WHOLE = {
 }
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", WHOLE)
 @pytest.mark.parametrize("n", [1, 8, 1100])
 def test_values_have_the_bits_of_the_norm_of_the_bins(name, n):
@@ -225,7 +221,6 @@ def scores_on(edges):
     return scores.clip(0, 1)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", EDGES)
 @pytest.mark.parametrize(("mapping", "closed"), RULES)
 def test_values_are_those_of_the_definition(name, mapping, closed):
@@ -241,7 +236,6 @@ def test_values_are_those_of_the_definition(name, mapping, closed):
     check_values(Binned(**fields), sample_of(p, y), c, list(range(0, R, 8)))
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("closed", ["right", "left"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_edges_of_equal_width_give_the_bits_of_uniform_bins(closed, dtype):

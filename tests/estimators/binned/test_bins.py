@@ -72,7 +72,6 @@ VARIANTS = {
 }
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", VARIANTS)
 def test_chunks_and_all_rows_at_once_agree_on_every_edge_and_sum(by_chunks, name, weighted):
