@@ -1,11 +1,10 @@
 """The density based error: oracle, bandwidths, brute force, replicates."""
 
 from itertools import cycle
-from math import exp, inf, isfinite, isnan, lgamma, log, pi, sqrt
+from math import exp, inf, isnan, lgamma, log, pi, sqrt
 
 import numpy as np
 import pytest
-import reference
 
 import fastece
 from fastece import KDE, bootstrap, calibration_test, ece, mce
@@ -19,7 +18,6 @@ from helpers.kde_helpers import (
     close,
     exact,
     kde,
-    matrix,
     rows_of,
     same,
     samples,
@@ -27,7 +25,6 @@ from helpers.kde_helpers import (
     smooth,
 )
 from helpers.samples import draws
-from helpers.strategies import as_lists
 from oracles import reference_kde as oracle
 from oracles.reference_kde import densities
 
@@ -43,10 +40,10 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize(("name", "value"), REFUSED, ids=repr)
-def test_a_bad_field_is_refused_by_name(name, value):
-    with pytest.raises((ValueError, TypeError), match=name):
-        kde([0, 1, 1], [0.2, 0.6, 0.9], **{name: value})
+def test_a_bad_field_is_refused_by_name():
+    for name, value in REFUSED:
+        with pytest.raises((ValueError, TypeError), match=name):
+            kde([0, 1, 1], [0.2, 0.6, 0.9], **{name: value})
 
 
 @pytest.mark.parametrize("kernel", KERNELS)
@@ -55,28 +52,6 @@ def test_auto_is_within_a_thousandth_of_brute_force(kernel):
         rng = np.random.default_rng([20, seed])
         (y, s, w), fields = kde_cases.random_case(rng, kernel, 1000)
         assert kde(y, s, w, **fields) == close(exact(y, s, w, **fields)), (seed, fields)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "bandwidth"), [("gaussian", "silverman"), ("triweight", 0.05), ("beta", "silverman")]
-)
-def test_every_setting_is_brute_force_on_its_problems(kernel, bandwidth):
-    fields = {"bandwidth": bandwidth, "kernel": kernel}
-    weight = np.random.default_rng(3).random(150)
-    for n_classes in (2, 3, 6):
-        y, p = matrix(150, n_classes, n_classes)
-        for w in (None, weight):
-            for setting in ("confidence", 0, n_classes - 1, "auto", "classwise"):
-                problems = reference.problems(*as_lists(y, p), setting)
-                expected = [oracle.kde_error(problem, w, **fields) for problem in problems]
-                options = {**KDE_NAME, "setting": setting, "sample_weight": w, **fields}
-                if setting == "classwise":
-                    values = ece(y, p, average=None, **options)
-                    assert values.shape == (n_classes,)
-                    assert values.tolist() == close(expected)
-                    assert ece(y, p, **options) == same(values.mean())
-                else:
-                    assert ece(y, p, **options) == close(expected[0]), (n_classes, setting)
 
 
 @pytest.mark.parametrize("h", [1e-4, 0.003, 0.1])
@@ -153,23 +128,7 @@ def test_degenerate_data_have_an_error(name, kernel):
         assert 0 <= worst <= 1 or (kernel == "beta" and isnan(worst))
 
 
-@pytest.mark.parametrize("kernel", ["gaussian", "beta"])
-def test_classes_that_are_absent_have_an_error(kernel):
-    y, p = matrix(60, 3)
-    never = np.append(p, np.zeros((60, 1)), axis=1)
-    values = kde(y, never, setting="classwise", average=None, kernel=kernel)
-    assert all(isfinite(value) for value in values)
-    assert values[:3] == same(kde(y, p, setting="classwise", average=None, kernel=kernel))
-    # all scores 0 without a hit: half a kernel of the least bandwidth
-    if kernel == "gaussian":
-        assert values[3] == close(sqrt(2 / pi) * 0.0003)
-    without = kde(np.minimum(y, 1), p, setting="classwise", average=None, kernel=kernel)
-    problem = reference.problems(*as_lists(np.minimum(y, 1), p), 2)[0]
-    assert without[2] == close(oracle.kde_error(problem, kernel=kernel))
-
-
-@pytest.mark.parametrize("kernel", ["gaussian", "triweight"])
-@pytest.mark.parametrize("h", [0.02, 0.08])
+@pytest.mark.parametrize(("kernel", "h"), [("gaussian", 0.02), ("triweight", 0.08)])
 def test_densities_are_those_of_another_package(kernel, h):
     # bw of KDEpy is the standard deviation, too; the mirrored data have three times the mass.
     kdepy = pytest.importorskip("KDEpy")
