@@ -1,21 +1,26 @@
-"""Every combination of a setting, of what rows mean and of what is computed has an answer.
+"""Every number is that of single rows in plain loops, whatever the data, the bins and the options.
 
-Either it is that of the single rows, in plain loops (`oracles.reference_rows`), or it is refused
-with a sentence that says why. The table is the product of `FUNCTIONS`, `SETTINGS` and all pairs of
-`OPTIONS`; `REFUSED` names what goes without what. No combination is left out.
+First any data and any bins, against `reference`. Then every combination of a setting, of what rows
+mean and of what is computed: it is the number of the single rows (`oracles.reference_rows`), or it
+is refused with a sentence that says why. `REFUSED` names what goes without what.
 """
 
 from collections import Counter
+from contextlib import contextmanager
 from itertools import combinations, product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
+import reference
+from hypothesis import given
+from hypothesis import strategies as st
 from scipy import stats
 from scipy.special import ndtr, ndtri
 
 import fastece
 from fastece import Binned
+from helpers import strategies as cases
 from helpers.chance import ALPHA, chi_square_p
 from helpers.drawn_rows import (
     N_BINS,
@@ -39,11 +44,10 @@ SIZE = 15
 
 RESAMPLING = ["bootstrap", "bca", "size", "test", "estimate"]
 FUNCTIONS = ["value", *RESAMPLING]
+MOST_OPTIONS = 4  # of a cell: more of them say less when one is wrong
 MORE_THAN_PAIRS = [
     ("weights", "counts", "groups"),
     ("weights", "votes", "groups"),
-    ("ignored", "class axis", "counts"),
-    ("ignored", "class axis", "logits"),
     ("weights", "counts", "groups", "by"),
     ("ignored", "class axis", "groups", "by", "percent", "labels"),
 ]
@@ -78,6 +82,27 @@ REFUSED = {
 }
 
 
+@pytest.mark.filterwarnings("ignore:.*is it the probability of 1")
+@given(cases.binary(), cases.binned_fields(), st.data())
+def test_any_data_equal_the_reference(data, fields, draw):
+    weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
+    norm = draw.draw(st.sampled_from(cases.NORMS))
+    want = reference.ece(*cases.as_lists(*data, weight), norm=norm, **fields)
+    assert fastece.ece(*data, sample_weight=weight, norm=norm, **fields) == pytest.approx(
+        want, abs=SLACK
+    )
+
+
+@pytest.mark.filterwarnings("ignore:.*are labels and columns in the same order")
+@given(cases.multiclass(), cases.binned_fields(), st.sampled_from(["confidence", "classwise", 0]))
+def test_any_class_vectors_equal_the_reference(data, fields, setting):
+    want = reference.ece(*cases.as_lists(*data), setting=setting, **fields)
+    assert fastece.ece(*data, setting=setting, **fields) == pytest.approx(want, abs=SLACK)
+
+
+# -- every combination of a setting and options ----------------------------------------------------
+
+
 class Cell(NamedTuple):
     """A combination."""
 
@@ -98,29 +123,85 @@ class Cell(NamedTuple):
         return arguments(self.setting, self.options)
 
 
-def all_cells():
-    """The cells as parameters of a test."""
-    pairs = [pair for pair in combinations(OPTIONS, 2) if pair != ("counts", "events")]
-    choices = [(), *((option,) for option in OPTIONS), *pairs, *MORE_THAN_PAIRS]
-    return [as_parameter(Cell(*names)) for names in product(FUNCTIONS, SETTINGS, choices)]
+def goes_together(function, setting, options):
+    return not Cell(function, setting, options).among(REFUSED)
 
 
-def as_parameter(cell):
-    """A parameter of a test with the name of its cell."""
-    return pytest.param(cell, id=str(cell))
+def covering_cells(function, setting):
+    """Few cells in which each option comes, and of values each pair of them that goes together.
+
+    Of what draws, each pair comes in one of the settings.
+    """
+    pairs = [frozenset(pair) for pair in [*combinations(OPTIONS, 2), *MORE_THAN_PAIRS]]
+    pairs.remove({"counts", "events"})  # one argument
+    missing = [frozenset({x}) for x in OPTIONS if goes_together(function, setting, {x})]
+    for number, pair in enumerate(pairs):
+        places = [place for place in SETTINGS if goes_together(function, place, pair)]
+        if places and setting in (
+            places if function == "value" else [places[number % len(places)]]
+        ):
+            missing.append(pair)
+    cells = [Cell(function, setting, ())]
+    while missing:
+        options = max(missing, key=len)
+        for other in OPTIONS:
+            wider = options | {other}
+            gain = [pair for pair in missing if pair <= wider and not pair <= options]
+            is_gain = len(wider) <= MOST_OPTIONS and any(is_covered(x, wider) for x in gain)
+            is_allowed = is_covered(options, wider) and goes_together(function, setting, wider)
+            if is_gain and is_allowed:
+                options = wider
+        cells.append(Cell(function, setting, tuple(x for x in OPTIONS if x in options)))
+        missing = [pair for pair in missing if not is_covered(pair, options)]
+    return cells
+
+
+def is_covered(pair, options):
+    """Whether a pair is looked at in a cell as closely as in a cell of its own.
+
+    Parts of `by` are calls of their own, and some options change what is drawn.
+    """
+    if {"counts", "events"} <= options:
+        return False
+    is_as_close = has_other_draws(pair) == has_other_draws(options)
+    return pair <= options and is_as_close and ("by" in pair) == ("by" in options)
+
+
+def has_other_draws(options):
+    """Whether draws of labels are not those of the single rows, bit by bit.
+
+    Those of copies have the same law alone. The dependence of votes is estimated from votes.
+    """
+    return bool({"counts", "events", "soft", "votes"} & set(options))
 
 
 @pytest.mark.filterwarnings("ignore:.*are labels and columns in the same order")
-@pytest.mark.parametrize("cell", all_cells())
-def test_every_combination_is_that_of_single_rows_or_is_refused(cell):
-    reasons = [REFUSED[entry] for entry in cell.among(REFUSED)]
-    if reasons:
-        with pytest.raises((ValueError, TypeError), match="|".join(reasons)):
-            CALLS[cell.function](*cell.arguments)
-    elif "by" in cell.options:
-        check_parts(cell)
-    else:
-        CHECKS[cell.function](cell)
+@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_every_combination_is_that_of_single_rows(function, setting):
+    for cell in covering_cells(function, setting):
+        with named_by(cell):
+            check_parts(cell) if "by" in cell.options else CHECKS[function](cell)
+
+
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_what_goes_without_another_is_refused_with_the_reason(setting):
+    pairs = {tuple(x for x in entry if x in OPTIONS) for entry in REFUSED}
+    cells = [Cell(*names) for names in product(FUNCTIONS, [setting], sorted(pairs))]
+    for cell in cells:
+        if reasons := [REFUSED[entry] for entry in cell.among(REFUSED)]:
+            with named_by(cell), pytest.raises((ValueError, TypeError), match="|".join(reasons)):
+                CALLS[cell.function](*cell.arguments)
+
+
+@contextmanager
+def named_by(cell):
+    """What fails inside says of which cell."""
+    try:
+        yield
+    except BaseException as error:
+        error.add_note(f"in the cell {cell}")
+        raise
 
 
 # -- calls -----------------------------------------------------------------------------------------
@@ -315,7 +396,7 @@ def check_test(cell):
     assert mean.p_value == p_value(mean.value, mean.null_distribution)
     if cell.setting == "classwise":
         assert_near(mean.null_distribution, null.mean(axis=0))
-    if has_same_draws(cell):
+    if not has_other_draws(cell.options):
         alone = call_test(*single_rows_call(cell))
         assert_near(mean.null_distribution, alone.null_distribution)
 
@@ -331,14 +412,6 @@ def check_labels(scores, hits, totals):
         sums = gaps @ shape
         z = sums.mean() / (sums.std(ddof=1) / np.sqrt(len(sums)))
         assert abs(z) < stats.t.isf(FALSE_ALARM / 2, len(sums) - 1)
-
-
-def has_same_draws(cell):
-    """Whether draws of labels are those of the single rows, bit by bit.
-
-    Those of copies have the same law alone. The dependence of votes is estimated from votes.
-    """
-    return not {"counts", "events", "soft", "votes"} & set(cell.options)
 
 
 def single_rows_call(cell):
@@ -358,12 +431,12 @@ def single_rows_call(cell):
 
 
 def check_estimate(cell):
-    """Estimates are those of the single rows. Pairs of options are looked at in one average."""
+    """Estimates are those of the single rows."""
     has_mean = cell.setting not in ("binary", "confidence", 1)
-    for average in [None, "macro"] if has_mean and len(cell.options) != 2 else [None]:
+    for average in [None, "macro"] if has_mean else [None]:
         result = call_estimate(*cell.arguments, average=average)
         assert_near(result.value, call_value(*without_groups(cell.arguments), average=average))
-        if has_same_draws(cell):
+        if not has_other_draws(cell.options):
             alone = call_estimate(*single_rows_call(cell), average=average)
             assert_near(result.confidence_interval, alone.confidence_interval)
             assert_near(result.p_value, alone.p_value)
@@ -371,8 +444,7 @@ def check_estimate(cell):
             assert_near(result.floor.high, alone.floor.high)
         elif average is None:
             assert_near(result.p_value, call_test(*cell.arguments, average=None).p_value)
-    is_voted = {"soft", "votes"} & set(cell.options)
-    if not is_voted and (len(cell.options) != 2 or {"counts", "groups"} & set(cell.options)):
+    if not {"soft", "votes"} & set(cell.options):
         check_posterior(cell)
 
 
@@ -435,14 +507,7 @@ def check_parts(cell):
 # -- laws ------------------------------------------------------------------------------------------
 
 
-def every_cell(functions, settings, options):
-    """The cells of a test of its own that are not refused."""
-    cells = [Cell(*names) for names in product(functions, settings, options)]
-    answered = [as_parameter(cell) for cell in cells if not cell.among(REFUSED)]
-    return pytest.mark.parametrize("cell", answered)
-
-
-def outcome_of(function, *call, **options):
+def numbers_of(function, *call, **options):
     """Replicates, and the interval or p-value that follows from them."""
     result = CALLS[function](*call, **options)
     if function == "test":
@@ -452,31 +517,32 @@ def outcome_of(function, *call, **options):
     return np.append(result.bootstrap_distribution, result.confidence_interval)
 
 
-@every_cell(RESAMPLING, SETTINGS, [("groups",)])
-def test_groups_of_one_row_change_nothing(cell):
-    y_true, y_prob, call = arguments(cell.setting, ())
-    got = outcome_of(cell.function, y_true, y_prob, call | {"groups": np.arange(len(y_true))})
-    assert np.array_equal(got, outcome_of(cell.function, y_true, y_prob, call), equal_nan=True)
+@pytest.mark.parametrize("function", RESAMPLING)
+def test_groups_of_one_row_change_nothing(function):
+    for setting in SETTINGS:
+        y_true, y_prob, call = arguments(setting, ())
+        alone = call | {"groups": np.arange(len(y_true))}
+        got, want = (numbers_of(function, y_true, y_prob, x) for x in (alone, call))
+        assert np.array_equal(got, want, equal_nan=True), setting
 
 
-@every_cell(FUNCTIONS, SETTINGS, [("by",)])
-def test_one_part_is_the_call_without(cell):
-    y_true, y_prob, call = arguments(cell.setting, ())
-    function = CALLS[cell.function]
-    alone = function(y_true, y_prob, call)
-    result = function(y_true, y_prob, call | {"by": ["all"] * len(y_true)})
-    if cell.function == "value":
-        assert np.array_equal(np.asarray(result), [alone])
-        return
-    for name in RESULTS[cell.function]:
-        got = np.asarray(getattr(result, name))
-        want = np.reshape(getattr(alone, name), got.shape)
-        assert np.array_equal(got, want, equal_nan=True)
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_one_part_is_the_call_without(function):
+    for setting in SETTINGS:
+        y_true, y_prob, call = arguments(setting, ())
+        alone = CALLS[function](y_true, y_prob, call)
+        result = CALLS[function](y_true, y_prob, call | {"by": ["all"] * len(y_true)})
+        if function == "value":
+            assert np.array_equal(np.asarray(result), [alone]), setting
+            continue
+        for name in RESULTS[function]:
+            got = np.asarray(getattr(result, name))
+            want = np.reshape(getattr(alone, name), got.shape)
+            assert np.array_equal(got, want, equal_nan=True), (setting, name)
 
 
-@every_cell(["value"], ["binary"], [("by",)])
-def test_parts_come_in_the_order_of_numbers(cell):
-    y_true, y_prob, call = arguments(cell.setting, ())
+def test_parts_come_in_the_order_of_numbers():
+    y_true, y_prob, call = arguments("binary", ())
     call["by"] = np.resize([10, -2, 9, 100], len(y_true))
     want = [call_value(*part) for part in parts(y_true, y_prob, call)]
     assert np.array_equal(np.asarray(call_value(y_true, y_prob, call)), want)
@@ -503,15 +569,18 @@ def replicates(function, *call, **options):
     return result.null_distribution if function == "test" else result.bootstrap_distribution
 
 
-@every_cell(["bootstrap", "size", "test"], SETTINGS, [("counts",), ("weights", "counts", "groups")])
-def test_copies_have_the_law_of_repeated_rows(cell):
-    got = replicates(cell.function, *cell.arguments)
-    want = replicates(cell.function, *single_rows_call(cell), rng=2)
-    assert stats.ks_2samp(got, want).pvalue > FALSE_ALARM
+@pytest.mark.parametrize("function", ["bootstrap", "test"])
+def test_copies_have_the_law_of_repeated_rows(function):
+    for setting, options in product(SETTINGS, [("counts",), ("weights", "counts", "groups")]):
+        cell = Cell(function, setting, options)
+        got = replicates(function, *cell.arguments)
+        want = replicates(function, *single_rows_call(cell), rng=2)
+        assert stats.ks_2samp(got, want).pvalue > FALSE_ALARM, cell
 
 
-@every_cell(["estimate"], SETTINGS, [("counts",)])
-def test_copies_have_the_intervals_of_repeated_rows(cell):
+@pytest.mark.parametrize("setting", ["binary", "tasks"])
+def test_copies_have_the_intervals_of_repeated_rows(setting):
+    cell = Cell("estimate", setting, ("counts",))
     ends = []
     for seed in range(20):
         copies = call_estimate(*cell.arguments, rng=seed)
@@ -522,42 +591,39 @@ def test_copies_have_the_intervals_of_repeated_rows(cell):
     assert (np.abs(difference) <= stats.t.isf(FALSE_ALARM / 4, len(ends) - 1) * noise).all()
 
 
-@every_cell(["bootstrap", "test"], SETTINGS, [("counts", "groups")])
-def test_rows_twice_are_counts_of_two_with_groups(cell):
-    y_true, y_prob, call = arguments(cell.setting, ("groups",))
-    twice = {"setting": cell.setting, "groups": np.repeat(call["groups"], 2)}
+@pytest.mark.parametrize("setting", SETTINGS)
+def test_rows_twice_are_counts_of_two_with_groups(setting):
+    y_true, y_prob, call = arguments(setting, ("groups",))
+    twice = {"setting": setting, "groups": np.repeat(call["groups"], 2)}
     counts = call | {"counts": np.full(len(y_true), 2)}
-    got = replicates(cell.function, y_true, y_prob, counts)
-    want = replicates(cell.function, y_true.repeat(2, axis=0), y_prob.repeat(2, axis=0), twice)
-    if cell.function == "bootstrap":
-        assert_near(got, want)
-    else:
-        assert stats.ks_2samp(got, want).pvalue > FALSE_ALARM
+    got = replicates("bootstrap", y_true, y_prob, counts)
+    want = replicates("bootstrap", y_true.repeat(2, axis=0), y_prob.repeat(2, axis=0), twice)
+    assert_near(got, want)
 
 
-@every_cell(["size"], SETTINGS, [(), ("groups",), ("votes",), ("soft",), ("counts",)])
-def test_the_spread_falls_with_the_root_of_the_size(cell):
+@pytest.mark.parametrize("options", [(), ("groups",), ("votes",), ("soft",), ("counts",)])
+def test_the_spread_falls_with_the_root_of_the_size(options):
     spread = {}
     for size in (40, 640):
-        options = {"estimator": "brier_score", "size": size, "n_resamples": 999}
-        result = call_bootstrap(*cell.arguments, **options)
+        of_size = {"estimator": "brier_score", "size": size, "n_resamples": 999}
+        result = call_bootstrap(*arguments("binary", options), **of_size)
         spread[size] = result.bootstrap_distribution.std()
     # A standard deviation of 999 replicates is known to 2.3 %, and that of means of unequal groups
     # is not quite that of a mean: the false-alarm rate is below that of 5 standard errors, 1e-6.
     assert spread[40] / spread[640] == pytest.approx(4, rel=0.2)
 
 
-@pytest.mark.parametrize("function", [call_test, call_estimate])
+@pytest.mark.parametrize("function", ["test", "estimate"])
 @pytest.mark.parametrize("setting", [s for s in SETTINGS if s not in ("binary", "classwise")])
 def test_a_setting_is_its_binary_problems(function, setting):
     """A problem alone has the results of a call of its own."""
     cell = Cell("value", setting, ())
-    result = function(*cell.arguments, average=None)
+    result = CALLS[function](*cell.arguments, average=None)
     alone = []
-    for cases in problems_of(cell):
-        hits = [case.hit for case in cases]
-        alone.append(function(hits, [case.score for case in cases], {"setting": "binary"}))
+    for rows in problems_of(cell):
+        hits, scores = [row.hit for row in rows], [row.score for row in rows]
+        alone.append(CALLS[function](hits, scores, {"setting": "binary"}))
     assert_near(np.ravel(result.p_value), [x.p_value for x in alone])
-    if function is call_estimate:
+    if function == "estimate":
         want = np.transpose([x.confidence_interval for x in alone])
         assert_near(np.reshape(result.confidence_interval, (2, -1)), want)
