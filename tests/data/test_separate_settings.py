@@ -534,12 +534,6 @@ def test_groups_of_rows_widen_the_interval():
 # --- refusals -----------------------------------------------------------------------------------
 
 
-def test_labels_of_several_tasks_name_the_setting():
-    for labels in (LABELS, np.nan_to_num(LABELS), np.nan_to_num(LABELS).astype(int)):
-        with pytest.raises(ValueError, match=r"for several yes/no tasks: setting='tasks'$"):
-            fastece.ece(labels, PROB)
-
-
 REFUSED = {
     "compare": lambda y, p, **options: fastece.compare(y, p, p, **options),
     "report": fastece.calibration_report,
@@ -563,22 +557,6 @@ def test_functions_that_need_the_same_rows_refuse_the_setting(setting):
             call(y, p, setting=setting)
 
 
-@pytest.mark.parametrize(
-    ("labels", "prob", "message"),
-    [
-        (LABELS[:, :2], PROB, "y_true: must have the shape (n, T) of y_prob"),
-        (LABELS[:, 0], PROB, "y_true: must have the shape (n, T) of y_prob"),
-        (LABELS[:, 0], PROB[:, 0], "setting: 'tasks' needs y_prob of shape (n, T)"),
-        (np.where(np.arange(3) == 1, math.nan, LABELS), PROB, "y_true: has no label of task 1"),
-        (np.where(LABELS == 1, 2, LABELS), PROB, "y_true: labels must be from 0 to 1"),
-        (LABELS[:, :0], PROB[:, :0], "y_true: must have a column for each task"),
-    ],
-)
-def test_bad_tasks_are_refused(labels, prob, message):
-    with pytest.raises(ValueError, match=re.escape(message)):
-        fastece.ece(labels, prob, setting="tasks")
-
-
 @pytest.mark.parametrize("setting", ["auto", "tasks"])
 def test_a_list_of_arrays_of_scikit_learn_has_a_hint(setting):
     arrays = [np.column_stack([1 - PROB[:, k], PROB[:, k]]) for k in range(N_TASKS)]
@@ -590,14 +568,6 @@ def test_a_list_of_arrays_of_scikit_learn_has_a_hint(setting):
     assert fastece.ece(LABELS, columns, setting="tasks") == pytest.approx(expected, abs=1e-12)
 
 
-def test_a_task_without_a_row_of_positive_weight_is_named():
-    labels = np.nan_to_num(LABELS)
-    weights = np.where(np.arange(len(labels)) < 100, 1.0, 0.0)
-    labels[:100, 2] = math.nan
-    with pytest.raises(ValueError, match=r"^sample_weight: .* where task 2 has a label"):
-        fastece.ece(labels, PROB, setting="tasks", sample_weight=weights)
-
-
 def test_tasks_in_another_order_than_the_predictions_are_refused():
     pd = pytest.importorskip("pandas")
     labels = pd.DataFrame(LABELS, columns=["skin", "liver", "heart"])
@@ -607,11 +577,3 @@ def test_tasks_in_another_order_than_the_predictions_are_refused():
     other_names = labels.set_axis(["a", "b", "c"], axis=1)
     value = fastece.ece(other_names, prob, setting="tasks")
     assert value == fastece.ece(LABELS, PROB, setting="tasks")
-
-
-def test_a_bad_value_of_a_task_is_named_by_row_and_task():
-    prob = PROB.copy()
-    row = int(np.flatnonzero(~np.isnan(LABELS[:, 2]))[7])
-    prob[row, 2] = 1.5
-    with pytest.raises(ValueError, match=re.escape(f"y_prob[{row}, 2]")):
-        fastece.ece(LABELS, prob, setting="tasks")

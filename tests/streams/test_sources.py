@@ -140,6 +140,11 @@ def test_the_setting_of_the_accumulator_holds():
         ({"sample_weight": np.ones(3000)}, "sample_weight: goes with arrays"),
         ({"from_logits": True}, "from_logits: goes with arrays"),
         ({"pos_label": 1}, "pos_label: goes with arrays"),
+        ({"counts": np.ones(3000, int)}, "counts: goes with arrays"),
+        ({"soft": True}, "soft: goes with arrays"),
+        ({"votes": np.ones(3000, int)}, "votes: goes with arrays"),
+        ({"percent": True}, "percent: goes with arrays"),
+        ({"class_axis": 1}, "class_axis: goes with arrays"),
     ],
 )
 def test_options_of_arrays_are_refused_by_name(options, message):
