@@ -51,7 +51,7 @@ def draw_good_sample(seed):
     [(1, 0.0, {"n_resamples": 99}), (0, 1.0, {"n_resamples": 99, "sample_weight": RISKS})],
 )
 def test_one_impossible_outcome_is_rejected_and_named(outcome, score, options):
-    row = np.flatnonzero(EVENTS == outcome)[7]
+    row = np.flatnonzero(outcome == EVENTS)[7]
     prob = RISKS.copy()
     prob[row] = score
     p_value = fastece.calibration_test(EVENTS, prob, **options).p_value
