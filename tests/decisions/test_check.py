@@ -14,7 +14,7 @@ import fastece
 from fastece import Accumulator, check, compare, estimate, slices
 from helpers import strategies as cases
 from helpers.bad_input import assert_refused
-from helpers.probes import Mean, OneBin
+from helpers.probes import Mean
 
 VERDICTS = {True: "passes", False: "fails", None: "cannot tell"}
 
@@ -39,10 +39,7 @@ def verdict_of(interval, bound):
 # --- verdicts -------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(
-    "estimator", ["ece_bayes", "ece", "ece_kde", pytest.param(OneBin(), marks=pytest.mark.slow)]
-)
-@pytest.mark.parametrize("level", [0.95, 0.9])
+@pytest.mark.parametrize(("estimator", "level"), [("ece_bayes", 0.95), ("ece", 0.9)])
 def test_the_verdict_compares_the_interval_of_the_error_with_the_bound(estimator, level):
     y, p, _ = data()
     options = {"estimator": estimator, "confidence_level": level, "n_resamples": 199}
@@ -187,6 +184,25 @@ def test_every_part_has_to_pass():
     result = check(y, p, max_error=0.6, baseline=p, max_increase=0.0)
     assert result.passed is True  # the same model
     assert result.rows[1].confidence_interval == (0, 0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("off", [False, True])
+def test_slices_together_err_as_rarely_as_one(off):
+    """Eight slices, all calibrated and far below the bound, or one of them at it."""
+    verdicts = []
+    for k in range(60):
+        rng = np.random.default_rng([3, k])
+        p = rng.uniform(0.2, 0.8, 2400)
+        by = np.arange(2400) % 8
+        gap = np.where(by == 0, 0.1 if off else 0.0, 0.0)
+        result = check(rng.random(2400) < p + gap, p, max_error=0.1, by=by)
+        assert len(result.rows) == 9
+        verdicts.append(result.passed)
+    # If 5 % are wrong, more than 9 of 60 samples are in one of 1000 cases.
+    if off:
+        assert verdicts.count(True) <= 9
+    assert verdicts.count(False) <= 9
 
 
 def test_slices_of_few_rows_are_listed_and_not_judged():
@@ -358,7 +374,7 @@ def test_counts_and_weights_are_those_of_the_rows():
 
 
 @pytest.mark.parametrize("side", [1.25, 1 / 1.25])
-@pytest.mark.parametrize("expected_events", [0.1, 4, 20, 160, 1000])
+@pytest.mark.parametrize("expected_events", [0.1, 4, 20, 160])
 def test_models_at_a_bound_on_oe_seldom_pass_or_fail(side, expected_events):
     """Each share of 600 is at most 0.08: at the level of 0.05, it is larger once in 2000 tests."""
     n = 10**6
@@ -376,15 +392,15 @@ def test_models_at_a_bound_on_oe_seldom_pass_or_fail(side, expected_events):
 
 
 def test_the_rows_needed_for_a_bound_on_oe_decide_in_most_samples():
-    """With 0.5 as the true share of 30 samples that decide, 8 or fewer do once in 125 tests."""
+    """With 0.5 as the true share of 16 samples that decide, 3 or fewer do once in 94 tests."""
     y, p, _ = rare_events(5000)
     needed = check(y, p, max_ratio=1.25).rows_needed
     assert 5000 < needed < 10**6
     decided = [
         check(*rare_events(needed, seed=seed)[:2], max_ratio=1.25).passed is not None
-        for seed in range(1, 31)
+        for seed in range(1, 17)
     ]
-    assert sum(decided) > 8
+    assert sum(decided) > 3
 
 
 # --- how many rows --------------------------------------------------------------------------

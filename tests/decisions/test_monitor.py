@@ -85,20 +85,19 @@ def check_looks(monitor, expected):
 
 
 @pytest.mark.parametrize(
-    ("shift", "since", "forget"),
-    [(0.0, 0, None), (0.9, 0, None), (-1.2, 4, None), (1.2, 4, 100), (0.0, 0, 7)],
+    ("shift", "since", "forget"), [(0.0, 0, 20), (-2.5, 2, None), (2.5, 2, 50)]
 )
 def test_evidence_equals_the_sum_of_all_bets(shift, since, forget):
-    batches = [*stream(3, days=8, shift=shift, since=since)]
+    batches = [*stream(3, days=4, shift=shift, since=since, rows=30)]
     expected = reference_monitor.monitor(rows_of(batches), forget=forget)
     monitor = follow(batches, forget=forget)
     check_looks(monitor, expected)
-    assert monitor.n == 320
+    assert (monitor.n, monitor.alarm) == (120, shift != 0)
 
 
-@pytest.mark.parametrize("power", [1.0, 2.5])
+@pytest.mark.parametrize("power", [1.0, 4.0])
 def test_evidence_of_class_vectors_is_a_mean_of_evidence(power):
-    batches = [*class_stream(1, days=4, power=power)]
+    batches = [*class_stream(1, days=2, power=power)]
     weights = [1 / 2, 1 / 6, 1 / 6, 1 / 6]
     expected = reference_monitor.monitor(rows_of_classes(batches), weights)
     monitor = follow(batches, n_classes=3)
@@ -154,27 +153,6 @@ def test_calibrated_streams_hardly_ever_alarm():
     # Of 20 000 streams of 5000 rows, 0.5 % do: scripts/evidence/monitor_days.py.
     alarms = [follow(stream(seed, days=25, rows=200)).alarm for seed in range(100)]
     assert sum(alarms) <= 5
-
-
-@pytest.mark.slow
-def test_at_most_one_calibrated_stream_in_twenty_alarms():
-    alarms = [follow(stream(seed, days=50, rows=100)).alarm for seed in range(300)]
-    # More than 28 of 300 come by chance in 1 of 1000 cases if 5 % do.
-    assert sum(alarms) <= 28
-
-
-@pytest.mark.slow
-def test_monitors_of_segments_share_the_level():
-    """Each has the level over their number: together they alarm at most as often as one."""
-    alarms = 0
-    for seed in range(100):
-        monitors = [Monitor(0.05 / 4) for _ in range(4)]
-        for day in range(20):
-            for k, monitor in enumerate(monitors):
-                monitor.update(*next(stream(1000 * seed + 50 * day + k, rows=50 * (k + 1))))
-        alarms += any(monitor.alarm for monitor in monitors)
-    # More than 13 of 100 come by chance in 1 of 2000 cases if 5 % do.
-    assert alarms <= 13
 
 
 def test_a_monitor_of_one_of_k_segments_alarms_at_k_times_the_e_value():

@@ -293,12 +293,11 @@ def test_a_choice_holds_few_numbers_of_each_row(options, bytes_of_row):
     assert peak < bytes_of_row * s.size
 
 
-LAWS = ("sharp", "saturated", "heaped", "reversing", "on edge", "on edge, groups of 10")
-
-
+# The laws that come nearest to the level, of rows, groups and weights: docs/evidence/decisions.md.
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [*LAWS, "on edge, one answer a group", "sharp, weights",
-    "on edge, misses weigh 3 times"])  # fmt: skip
+@pytest.mark.parametrize(
+    "name", ["on edge", "on edge, groups of 10", "on edge, misses weigh 3 times"]
+)
 @pytest.mark.filterwarnings("ignore:.*no row is a miss")
 def test_promises_are_broken_in_at_most_5_percent(name):
     """If 5 % are broken, more than 13 of 100 are by chance once in 2000 such tests."""

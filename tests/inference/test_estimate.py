@@ -50,10 +50,9 @@ def test_p_values_of_bins_equal_the_calibration_test(name, setting):
 
 
 @pytest.mark.filterwarnings("ignore:.*do the rows belong together")
-@pytest.mark.parametrize("count", [100, pytest.param(1000, marks=pytest.mark.slow)])
-def test_laws_hold_for_bins_of_tiny_data_of_every_kind(count):
-    rng = np.random.default_rng(count)
-    for i in range(count):
+def test_laws_hold_for_bins_of_tiny_data_of_every_kind():
+    rng = np.random.default_rng(100)
+    for i in range(100):
         y, p = tiny_data(rng)
         setting = ["binary", "classwise", "confidence"][i % 3]
         if i % 3:
@@ -95,8 +94,7 @@ def test_probability_of_calibration_follows_from_the_bayes_factor():
     assert 0 <= estimate(np.arange(2000) % 2, sure).probability_calibrated < 1e-300
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("way", WAYS)
+@pytest.mark.parametrize("way", ["kde", "ece"])
 def test_estimates_have_equal_bits_for_any_workers(way):
     for data in (binary(300), classes(120)):
         options = {"estimator": WAYS[way], "n_resamples": 256, "setting": "classwise"}
@@ -201,12 +199,11 @@ def test_intervals_hold_the_true_error(name, curve):
     assert covered >= 82
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("rows", [1, 2, 10])
+@pytest.mark.parametrize("rows", [1, 10])
 def test_density_of_equal_scores_finds_nothing(rows):
     y = np.arange(rows) % 2
     p = np.full(rows, 0.7)
-    options = {"estimator": "ece_kde", "n_resamples": 999, "rng": 0}
+    options = {"estimator": "ece_kde", "n_resamples": 199, "rng": 0}
     result = estimate(y, p, **options)
     assert result.p_value > 0.1
     assert result.confidence_interval.low == 0

@@ -19,7 +19,6 @@ from helpers.answer_cases import LEVELS, Stand
 from helpers.probes import OneBin
 from helpers.resample_cases import binary, classes, same_bits, two_models
 
-ESTIMATORS = ["ece", "ece_ac", "ece_kde", "ece_bayes", OneBin(), Stand()]
 OPTIONS = {"method": "mover", "n_resamples": 99, "rng": 0}
 
 
@@ -33,10 +32,9 @@ def check_laws(result):
     assert np.all(np.diff(intervals, axis=0) * [-1, 1] >= 0)
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
+@pytest.mark.parametrize("estimator", ["ece", "ece_bayes", OneBin(), Stand()])
 def test_p_value_and_interval_agree_at_every_level(estimator):
-    for seed in range(5):
+    for seed in range(3):
         true, a, b = two_models(70, seed)
         result = compare(true, a**2, b, estimator=estimator, **OPTIONS)
         check_laws(result)
@@ -48,9 +46,10 @@ def test_p_value_and_interval_agree_at_every_level(estimator):
             assert low > 0 or high < 0
 
 
-@pytest.mark.representative(3)
-@pytest.mark.parametrize("estimator", ESTIMATORS)
-@pytest.mark.parametrize("setting", ["auto", "classwise"])
+@pytest.mark.parametrize(
+    ("estimator", "setting"),
+    [("ece", "auto"), ("ece_kde", "classwise"), ("ece_bayes", "classwise"), (OneBin(), "auto")],
+)
 def test_a_model_does_not_differ_from_itself_by_mover(estimator, setting):
     for data in (binary(40), classes(40)):
         result = compare(*data, data[1], estimator=estimator, setting=setting, **OPTIONS)

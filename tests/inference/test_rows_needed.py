@@ -59,7 +59,6 @@ def test_many_rows_are_those_of_fewer_with_a_larger_error(monkeypatch):
     assert rows_needed(None, p, width=0.97).value == 10
 
 
-@pytest.mark.representative(3)
 @pytest.mark.parametrize(
     ("options", "argument"),
     [
@@ -73,7 +72,7 @@ def test_many_rows_are_those_of_fewer_with_a_larger_error(monkeypatch):
         ({"detect": 0.1, "estimator": "ece"}, "estimator"),
         ({"width": 0.1, "estimator": ["ece"]}, "estimator"),
         ({"width": 0.1, "estimator": "brier_score"}, "estimator"),
-        ({"width": 1e-6}, "width"),
+        ({"width": 1e-5}, "width"),
         ({"width": 0.1, "estimator": "ece", "norm": np.inf, "min_count": 500}, "estimator"),
     ],
 )
