@@ -135,9 +135,13 @@ def name_processor() -> str:
     return models[0] if models else platform.processor() or platform.machine()
 
 
-def describe_machine(packages: Sequence[str] = ("numpy", "numba")) -> str:
-    """Describe the machine and the versions of Python, fastece and packages in one line."""
-    versions = [f"Python {platform.python_version()}"]
-    versions += [f"{name} {version(name)}" for name in packages]
-    hardware = f"{name_processor()}, {os.cpu_count()} cores, 1 thread used"
-    return f"fastece {fastece.__version__}, {', '.join(versions)}; {hardware}."
+def describe_machine(packages: Sequence[str] = ("numpy", "numba")) -> dict[str, str]:
+    """Return the versions of fastece, Python and packages, and the hardware, by name."""
+    return {
+        "fastece": fastece.__version__,
+        "Python": platform.python_version(),
+        **{name: version(name) for name in packages},
+        "processor": name_processor(),
+        "cores": str(os.cpu_count()),
+        "threads used": "1",
+    }

@@ -17,11 +17,6 @@ from asv.machine import Machine, MachineCollection
 from machine import NoisyMachineError, name_processor, wait_until_quiet
 
 FOLDER = Path(__file__).resolve().parent
-# Benchmarks that docs/evidence/history.md shows, which take ten minutes for a commit.
-HISTORY = r"single.(Sizes|Between)|startup|memory.Memory|streams.(Update|Metric)"
-# Options of asv for these benchmarks. They take some three hundred processes, for which a server
-# imports the packages once.
-HISTORY_OPTIONS = ("--launch-method", "forkserver", "--bench", HISTORY)
 # Seconds to wait for a quiet machine before each commit.
 PATIENCE = 120.0
 
@@ -56,14 +51,7 @@ def main() -> None:
     parser.add_argument(
         "--machine", default=name_machine(), help="name for the results (default: %(default)s)"
     )
-    parser.add_argument(
-        "--history",
-        action="store_true",
-        help="only the benchmarks that docs/evidence/history.md shows",
-    )
     options, asv_options = parser.parse_known_args()
-    if options.history:
-        asv_options += HISTORY_OPTIONS
     try:
         commits = [
             run_git("rev-parse", "--verify", f"{name}^{{commit}}") for name in options.commits

@@ -1,27 +1,28 @@
 """Measure other libraries beside `fastece.compat`, on one thread.
 
-    python asv_benchmarks/peers.py [--rows 100 100000 1000000] [--json]
+    python asv_benchmarks/peers.py [--rows 100 100000 1000000] [--json] [--write]
 
 Both get the same arrays in one process. Each function is called under the names of its library, in
 turn with the one of fastece. The table has the median time of both and the difference of their
 values. Libraries that are not installed are named and left out. The last lines are calibration
-errors in two lines of numpy and of packages for histograms, beside `fastece.ece`.
+errors in two lines of numpy and of packages for histograms, beside `fastece.ece`. `--write` writes
+docs/evidence/results/peers.csv.
 """
 
 import argparse
 import json
+import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec, module_from_spec, spec_from_file_location
-from itertools import chain
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from writing import write_seconds
+from writing import RESULTS, Table, save_table, write_seconds, write_table
 
 import fastece
 from benchmarks import baselines
@@ -220,16 +221,11 @@ def measure_opponents(sizes: list[int]) -> Iterator[Comparison | MissingLibrary]
             yield Comparison("two lines", name, n, "float64", **compare_calls(theirs, ours))
 
 
-def print_table(lines: Iterator[Comparison | MissingLibrary]) -> None:
-    """Print lines of a Markdown table as they come, and then missing libraries."""
-    missing = []
-    print("| function | rows | dtype | theirs | fastece | ratio | difference |")
-    print("|---|---:|---|---:|---:|---:|---:|")
-    for line in lines:
-        if isinstance(line, MissingLibrary):
-            missing.append(line.library)
-            continue
-        cells = [
+def make_table(lines: Iterable[Comparison | MissingLibrary]) -> Table:
+    """Make a table of the comparisons, as texts."""
+    head = ["function", "rows", "dtype", "theirs", "fastece", "ratio", "difference"]
+    rows = [
+        [
             f"`{line.library.partition('.')[0]}: {line.function}`",
             str(line.rows),
             line.dtype,
@@ -238,24 +234,31 @@ def print_table(lines: Iterator[Comparison | MissingLibrary]) -> None:
             f"{line.ratio:.2g}",
             f"{line.difference:.1g}",
         ]
-        print(f"| {' | '.join(cells)} |", flush=True)
-    if missing:
-        print(f"\nNot installed, and left out: {', '.join(missing)}")
+        for line in lines
+        if isinstance(line, Comparison)
+    ]
+    return [head, *rows]
 
 
 def main() -> None:
-    """Print the table, or a list as JSON."""
+    """Print the table or a list as JSON, or write the file."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--rows", nargs="+", type=int, default=[100, 10**5, 10**6])
     parser.add_argument("--json", action="store_true")
+    parser.add_argument("--write", action="store_true", help="write the file of results")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     with threadpool_limits(1):
-        lines = chain(measure_libraries(options.rows), measure_opponents(options.rows))
-        if options.json:
-            print(json.dumps([line._asdict() for line in lines], indent=1))
-        else:
-            print_table(lines)
+        lines = [*measure_libraries(options.rows), *measure_opponents(options.rows)]
+    missing = [line.library for line in lines if isinstance(line, MissingLibrary)]
+    if options.json:
+        print(json.dumps([line._asdict() for line in lines], indent=1))
+    elif options.write:
+        save_table(RESULTS, "peers", make_table(lines))
+    else:
+        print(write_table(make_table(lines)))
+    if missing:
+        print(f"not installed, and left out: {', '.join(missing)}", file=sys.stderr)
 
 
 if __name__ == "__main__":

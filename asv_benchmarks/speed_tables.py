@@ -1,12 +1,13 @@
-"""Print the tables of speed in README.md and docs/evidence/speed.md, or write them into the pages.
+"""Print the tables of speed, or write them as files of results.
 
     python asv_benchmarks/speed_tables.py [--write] [--check]
 
 All tables come from one run, of some minutes on one thread, in which nothing else wanted the
 processor. Before the first table and after each one the script looks whether the machine is quiet,
 and waits for up to two minutes in all; for each table it counts what other programs used. It
-refuses with exit code 1 if the machine was not quiet, and no page changes then. `--check` only
-looks.
+refuses with exit code 1 if the machine was not quiet, and no file changes then. `--check` only
+looks. `--write` writes docs/evidence/results/speed_*.csv; `scripts/write_pages.py` then puts them
+into the pages.
 
 Compile all kernels first, by `fastece warmup`. The packages to compare with are needed, too:
 `pip install --group opponents`.
@@ -14,17 +15,17 @@ Compile all kernels first, by `fastece warmup`. The packages to compare with are
 
 import argparse
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from itertools import product
-from pathlib import Path
 from statistics import median
-from textwrap import fill
 
 import machine
 import step_costs
 from writing import (
-    fill_blocks,
+    RESULTS,
+    Table,
+    save_table,
     write_count,
     write_nanoseconds,
     write_ratio,
@@ -37,8 +38,6 @@ from benchmarks import baselines
 from benchmarks.common import ESTIMATORS, prepare_other_work
 from benchmarks.opponents import OPPONENTS, is_installed, where_they_differ
 
-ROOT = Path(__file__).resolve().parents[1]
-PAGES = (ROOT / "README.md", ROOT / "docs" / "evidence" / "speed.md")
 # Rows of single calls.
 SIZES = (100, 10_000, 1_000_000)
 # Rows of each replicate.
@@ -52,8 +51,6 @@ SLICES = 1000
 ROWS_OF_SLICE = 100
 # Rounds of each single call.
 ROUNDS = 15
-# Characters of a line of the pages.
-MAX_LINE = 100
 # Seconds to wait for a quiet machine, in the whole run.
 PATIENCE = 120.0
 
@@ -120,10 +117,10 @@ def line_of_many_slices() -> list[str]:
     ]
 
 
-def write_three_calls() -> str:
-    """Write the three calls, beside numpy and beside the fastest other way."""
-    lines = [line_of_a_call(), line_of_a_bootstrap(), line_of_many_slices()]
-    return write_table(("call",), ("fastece", "the usual NumPy", "fastest other way"), lines)
+def three_calls() -> Table:
+    """Measure three calls, beside numpy and beside the fastest other way."""
+    head = ["call", "fastece", "the usual NumPy", "fastest other way"]
+    return [head, line_of_a_call(), line_of_a_bootstrap(), line_of_many_slices()]
 
 
 # --- other packages -----------------------------------------------------------------------------
@@ -137,16 +134,8 @@ def race_between(name: str, n: int) -> baselines.Race:
     return baselines.race_between(call, partial(opponent.value, y, p), prepare_other_work())
 
 
-def name_faster(races: dict[tuple[str, str], baselines.Race]) -> str:
-    """Say which ways are faster than fastece, and for which column."""
-    faster = [f"{name} ({column})" for (name, column), race in races.items() if race.ratio < 1]
-    if not faster:
-        return "None of these ways is faster than fastece."
-    return f"Faster than fastece: {', '.join(faster)}."
-
-
-def write_opponents() -> str:
-    """Write the times of each way beside fastece, and say which of them are faster."""
+def times_of_opponents() -> Table:
+    """Measure each way beside fastece."""
     columns: dict[str, Callable[[str], baselines.Race]] = {
         f"{write_count(n)} scores": partial(race_opponent, n=n) for n in SIZES
     }
@@ -162,18 +151,18 @@ def write_opponents() -> str:
         for name in names:
             texts = [write_multiple(*races[name, column]) for column in columns]
             lines.append([f"`{estimator}`", name, *texts])
-    table = write_table(("estimator", "way"), tuple(columns), lines)
-    return f"{table}\n\n{name_faster(races)}"
+    return [["estimator", "way", *columns], *lines]
 
 
-def write_differences() -> str:
-    """Write what the ways give where scores lie on edges, are 1.0 or are missing."""
-    heads = (
+def differences() -> Table:
+    """Compare what the ways give where scores lie on edges, are 1.0 or are missing."""
+    head = [
+        "way",
         "three in ten scores are 1.0",
         "scores of two decimals",
         "just below an edge, counted above",
         "a score is missing",
-    )
+    ]
     lines = []
     for row in where_they_differ():
         missing = row.with_a_missing_score
@@ -184,7 +173,7 @@ def write_differences() -> str:
             f"{100 * row.misplaced:.0f} %",
             "an error" if missing is None else f"{missing:.3f}",
         ])  # fmt: skip
-    return write_table(("way",), heads, lines)
+    return [head, *lines]
 
 
 # --- every estimator ----------------------------------------------------------------------------
@@ -199,14 +188,14 @@ def write_estimator(estimator: str) -> str:
     return f"`{estimator}`" if baseline == estimator else f"`{estimator}` ({baseline})"
 
 
-def write_calls() -> str:
-    """Write a call of every estimator, setting and size."""
+def times_of_calls() -> Table:
+    """Measure a call of every estimator, setting and size."""
     lines = []
     for setting, estimator in product(SETTINGS, ESTIMATORS):
         races = [baselines.race_call(n, setting, estimator, ROUNDS) for n in SIZES]
         texts = [f"{write_seconds(x.seconds)}, {write_ratio(x.ratio)}" for x in races]
         lines.append([setting, write_estimator(estimator), *texts])
-    return write_table(("setting", "estimator"), [f"{write_count(n)} scores" for n in SIZES], lines)
+    return [["setting", "estimator", *(f"{write_count(n)} scores" for n in SIZES)], *lines]
 
 
 def write_replicate(estimator: str, n: int) -> str:
@@ -216,30 +205,29 @@ def write_replicate(estimator: str, n: int) -> str:
     return f"{write_seconds(race.seconds)}, {per_row}, {write_ratio(race.ratio)}"
 
 
-def write_replicates() -> str:
-    """Write a replicate of the bootstrap of every estimator and size."""
+def times_of_replicates() -> Table:
+    """Measure a replicate of the bootstrap of every estimator and size."""
+    head = ["replicate of", *(f"{write_count(n)} rows" for n in BOOTSTRAP_SIZES)]
     lines = [
         [write_estimator(estimator), *(write_replicate(estimator, n) for n in BOOTSTRAP_SIZES)]
         for estimator in ESTIMATORS
     ]
-    return write_table(
-        ("replicate of",), [f"{write_count(n)} rows" for n in BOOTSTRAP_SIZES], lines
-    )
+    return [head, *lines]
 
 
 # --- one run ------------------------------------------------------------------------------------
 
 
-# Texts by the names that their comments in the pages have, in the order in which they are measured.
-TEXTS: dict[str, Callable[[], str]] = {
-    "three-calls": write_three_calls,
-    "opponents": write_opponents,
-    "differences": write_differences,
-    "calls": write_calls,
-    "replicates": write_replicates,
-    "steps": step_costs.write_steps,
+# Tables by their names, in the order in which they are measured.
+TABLES: dict[str, Callable[[], Table]] = {
+    "three_calls": three_calls,
+    "opponents": times_of_opponents,
+    "differences": differences,
+    "calls": times_of_calls,
+    "replicates": times_of_replicates,
+    "steps": step_costs.measure_steps,
 }
-# The text that describes the machine, which is not measured.
+# The table that describes the machine, which is not measured.
 MACHINE = "machine"
 
 
@@ -248,43 +236,36 @@ def packages_of_opponents() -> list[str]:
     return [name for name, opponent in OPPONENTS.items() if opponent.package != "numpy"]
 
 
-def measure_texts() -> dict[str, str]:
-    """Measure all tables on a quiet machine, and return the texts by name.
+def measure_tables() -> dict[str, Table]:
+    """Measure all tables on a quiet machine, and return them by name.
 
     Raises
     ------
     machine.NoisyMachineError
         If something else wanted the processor before, during or after a table.
     """
-    texts = {}
+    tables = {}
     patience = PATIENCE
-    for name, write_text in TEXTS.items():
+    for name, measure_table in TABLES.items():
         patience = machine.wait_until_quiet(patience)
         print(f"measuring {name}", file=sys.stderr)
         start = machine.now()
-        texts[name] = write_text()
+        tables[name] = measure_table()
         load = machine.load_since(start)
         if load > machine.MAX_LOAD:
             raise machine.NoisyMachineError(
                 f"other programs used {load:.2f} processors while {name} was measured"
             )
     machine.wait_until_quiet(patience)
-    description = machine.describe_machine(["numpy", "numba", *packages_of_opponents()])
-    texts[MACHINE] = fill(description, MAX_LINE)
-    return texts
-
-
-def write_pages(texts: dict[str, str], pages: Sequence[Path]) -> None:
-    """Replace the texts between comments in pages."""
-    for page in pages:
-        text = page.read_text(encoding="utf-8")
-        page.write_text(fill_blocks(text, texts), encoding="utf-8")
+    found = machine.describe_machine(["numpy", "numba", *packages_of_opponents()])
+    tables[MACHINE] = [[*found], [*found.values()]]
+    return tables
 
 
 def main() -> None:
-    """Measure on a quiet machine, and print all tables or write them into the pages."""
+    """Measure on a quiet machine, and print all tables or write their files."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--write", action="store_true", help="write the tables into the pages")
+    parser.add_argument("--write", action="store_true", help="write the files of results")
     parser.add_argument("--check", action="store_true", help="only look whether it is quiet")
     options = parser.parse_args()
     missing = [name for name in packages_of_opponents() if not is_installed(name)]
@@ -294,13 +275,14 @@ def main() -> None:
         if options.check:
             machine.wait_until_quiet(0)
             return
-        texts = measure_texts()
+        tables = measure_tables()
     except machine.NoisyMachineError as error:
         sys.exit(f"speed_tables.py: {error}; end other programs, and run it again")
-    if options.write:
-        write_pages(texts, PAGES)
-    else:
-        print("\n\n".join(texts[name] for name in texts))
+    for name, table in tables.items():
+        if options.write:
+            save_table(RESULTS, f"speed_{name}", table)
+        else:
+            print(f"{write_table(table)}\n")
 
 
 if __name__ == "__main__":

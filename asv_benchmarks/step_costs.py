@@ -1,8 +1,6 @@
-"""Print what each step of a call costs: the table of steps in docs/evidence/speed.md.
+"""Print what each step of a call costs.
 
     python asv_benchmarks/step_costs.py
-
-`speed_tables.py` writes the table into the page.
 
 Compiled kernels are timed while a call runs, and added up by the modules that they are in.
 Whatever is left of the call's time is Python and numpy around them. All times are of the processor,
@@ -20,7 +18,7 @@ from typing import Any, NamedTuple
 
 from machine import describe_machine
 from numba.core.registry import CPUDispatcher
-from writing import write_count, write_seconds, write_table
+from writing import Table, write_count, write_seconds, write_table
 
 import fastece
 from benchmarks import baselines
@@ -107,8 +105,8 @@ def write_share(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.005 else ""
 
 
-def write_steps() -> str:
-    """Measure all calls, which compile first, and write the table."""
+def measure_steps() -> Table:
+    """Measure all calls, which compile first."""
     calls = {
         (name, n): partial(call, *baselines.draw_binary("uniform", n))
         for name, call in CALLS.items()
@@ -123,12 +121,13 @@ def write_steps() -> str:
             shares = [*costs.shares.values(), 1 - sum(costs.shares.values())]
             numbers = [write_count(n), write_seconds(costs.seconds), *map(write_share, shares)]
             lines.append([name, *numbers])
-    return write_table(("call",), ("rows", "time", *STEPS, AROUND), lines)
+    return [["call", "rows", "time", *STEPS, AROUND], *lines]
 
 
 def main() -> None:
     """Print the table, and the machine."""
-    print(f"{write_steps()}\n\n{describe_machine()}")
+    found = describe_machine()
+    print(f"{write_table(measure_steps())}\n\n{write_table([[*found], [*found.values()]])}")
 
 
 if __name__ == "__main__":

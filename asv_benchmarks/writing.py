@@ -1,12 +1,14 @@
-"""How times and tables are written in Markdown, and put into pages between two comments."""
+"""How times are written, and where tables are kept: in docs/evidence/results."""
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+import csv
+from collections.abc import Sequence
+from pathlib import Path
 
 # Seconds in a unit of time, and its name.
 UNITS = [(1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")]
-# A page has the text NAME between these two comments.
-BLOCK = re.compile(r"(<!-- speed ([\w-]+) -->\n).*?(<!-- end -->)", re.DOTALL)
+RESULTS = Path(__file__).resolve().parents[1] / "docs" / "evidence" / "results"
+# Rows of cells, the head first.
+Table = list[list[str]]
 
 
 def write_seconds(seconds: float) -> str:
@@ -36,20 +38,14 @@ def write_count(count: int) -> str:
     return f"{count:,}".replace(",", " ")
 
 
-def write_table(
-    text_heads: Sequence[str], number_heads: Sequence[str], lines: Iterable[Sequence[str]]
-) -> str:
-    """Write a table whose first columns are texts, and whose other columns are numbers."""
-    ruler = ["---"] * len(text_heads) + ["---:"] * len(number_heads)
-    rows = [[*text_heads, *number_heads], ruler, *lines]
-    return "\n".join(f"| {' | '.join(row)} |" for row in rows)
+def write_table(table: Table) -> str:
+    """Write a table in Markdown."""
+    head, *rows = table
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
 
 
-def blocks_of(page: str) -> set[str]:
-    """Return the names of the texts that a page has between comments."""
-    return {name for _, name, _ in BLOCK.findall(page)}
-
-
-def fill_blocks(page: str, texts: Mapping[str, str]) -> str:
-    """Return a page in which the texts between comments are replaced."""
-    return BLOCK.sub(lambda block: f"{block[1]}\n{texts[block[2]]}\n\n{block[3]}", page)
+def save_table(folder: Path, name: str, table: Sequence[Sequence[str]]) -> None:
+    """Write a table as NAME.csv in a folder."""
+    with (folder / f"{name}.csv").open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(table)

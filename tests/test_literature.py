@@ -70,10 +70,9 @@ def test_values_are_those_of_the_reference(name, data, draw):
     assert value_of(name, y, s, weight) == near(expected, ESTIMATORS[name][1])
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("h", [0.004, 0.05, 0.3, 2.0])
 def test_smooth_errors_are_the_integral(h):
-    for seed in range(6):
+    for seed in range(2):
         y, s = random_problem(seed, most=8)
         weight = None if seed % 2 else np.random.default_rng(seed).random(len(s)) + 0.1
         expected = reference.smooth_error(
@@ -107,10 +106,9 @@ def integral_near_the_ends(gap_of, h):
     return total / h / sqrt(2 * pi)
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("farthest", [5e-3, 3e-4, 1e-4])
+@pytest.mark.parametrize("farthest", [5e-3, 1e-4])
 def test_small_smooth_errors_of_sharp_scores_are_the_integral_at_their_own_scale(farthest):
-    for seed in range(3):
+    for seed in range(2):
         rng = np.random.default_rng(seed)
         is_high, off = np.arange(60) % 2, farthest * rng.random(60) ** 3
         y, s = np.copy(is_high), np.where(is_high == 1, 1 - off, off)
@@ -127,15 +125,13 @@ def test_small_smooth_errors_of_sharp_scores_are_the_integral_at_their_own_scale
         assert low < 2e-3
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("scale", ["auto", 1e-4])
-def test_replicates_of_near_perfect_scores_take_little_memory(scale):
+def test_replicates_of_near_perfect_scores_take_little_memory():
     s = 1 - np.random.default_rng(0).random(1000) * 1e-4
     fastece.bootstrap([0, 1], [0.2, 0.9], estimator="smooth_ece", n_resamples=2, rng=0)
     tracemalloc.start()
     try:
         result = fastece.bootstrap(
-            np.ones(1000), s, estimator=SmoothECE(scale=scale), n_resamples=32, rng=0, n_jobs=1
+            np.ones(1000), s, estimator="smooth_ece", n_resamples=32, rng=0, n_jobs=1
         )
         assert tracemalloc.get_traced_memory()[1] < 4e8
     finally:
@@ -156,7 +152,7 @@ def test_equal_rates_do_not_decrease_whatever_their_weights_round_to():
 
 def test_debiased_errors_are_those_of_their_authors():
     calibration = pytest.importorskip("calibration")
-    for seed in range(500):
+    for seed in range(100):
         y, s = random_problem(seed)
         theirs = [[(a, b) for a, b in zip(s, y, strict=True) if 0.1 * k < a <= 0.1 * (k + 1) - 1e-9]
                   for k in range(10)]  # fmt: skip
@@ -170,13 +166,12 @@ def test_debiased_errors_are_those_of_their_authors():
         assert value**2 == near(square**2, 1e-10)
 
 
-@pytest.mark.parametrize("seeds", [range(20), pytest.param(range(500), marks=pytest.mark.slow)])
-def test_smooth_errors_are_those_of_their_authors(monkeypatch, seeds):
+def test_smooth_errors_are_those_of_their_authors(monkeypatch):
     relplot = pytest.importorskip("relplot")
     # With 200 points their integral is right to 0.01. They count scores of 0 and 1 half, where the
     # reflected kernel of their text counts them whole, and cut kernels off at a distance of 1/2.
     monkeypatch.setattr(relplot.config, "smECE_mesh_pts", 5000)
-    for seed in seeds:
+    for seed in range(20):
         y, s = random_problem(seed, inside=True)
         for h in (0.02, 0.07, 0.12):
             theirs = relplot.metrics.smECE_sigma(s, y, h)

@@ -19,6 +19,7 @@ from helpers.samples import BINNED, draws, sample_of
 from helpers.table import CASES, ERRORS, LOSSES, VECTORS, every_error, every_estimator, slack_of
 
 SHAPES = ("bell", "80 % zeros", "edges", "constant 0.3", "n < B", "one row")
+WEIGHTED = ("80 % zeros", "edges", "n < B")
 
 
 def near(value, slack=1e-12):
@@ -38,9 +39,9 @@ def samples(name):
         return
     for shape in SHAPES:
         scores = cases.score_sets()[shape]
-        true = cases.labels_for(scores)
-        for weight in (None, rng.random(len(scores)) + 0.01):
-            yield sample_of(scores, true, weight, low=1 / 3 if shape == "bell" else 0.0)
+        weight = rng.random(len(scores)) + 0.01 if shape in WEIGHTED else None
+        low = 1 / 3 if shape == "bell" else 0.0
+        yield sample_of(scores, cases.labels_for(scores), weight, low=low)
 
 
 def prepared(name, sizes=lambda n: {n, max(1, n // 3)}):
@@ -74,9 +75,9 @@ def test_values_of_counts_are_evaluations(name):
     for estimator, sample, size, plan in prepared(name):
         c = draws(sample.n, size, 2)
         values = estimator.values(plan, Counts(c))
-        alone = [estimator.evaluate(plan, c[r // 32, :, r % 32].copy()) for r in (0, 1, 31, 32, 63)]
+        alone = [estimator.evaluate(plan, c[r // 32, :, r % 32].copy()) for r in (0, 31, 32)]
         assert values.shape == (64,)
-        assert values[[0, 1, 31, 32, 63]] == near(alone, slack_of(name)), (sample.n, size)
+        assert values[[0, 31, 32]] == near(alone, slack_of(name)), (sample.n, size)
         company = estimator.values(plan, Counts(np.asfortranarray(c[1:])))
         assert np.array_equal(company, values[32:], equal_nan=True)
 
@@ -335,7 +336,7 @@ def test_eight_threads_give_the_same_bits_as_one():
 
     def thread(start):
         # Every thread is busy with another call than its neighbours.
-        return [(k % 8, calls[k % 8]()) for k in range(start, start + 1000)]
+        return [(k % 8, calls[k % 8]()) for k in range(start, start + 300)]
 
     with ThreadPoolExecutor(8) as pool:
         for results in pool.map(thread, range(8)):

@@ -166,8 +166,8 @@ def test_pages_have_pictures_of_notebooks_and_names_of_files(site):
     for path in (ROOT / "notebooks").glob("*.ipynb"):
         page = (folder / "notebooks" / f"{path.stem}.html").read_text(encoding="utf-8")
         assert page.count("<img") >= path.read_text(encoding="utf-8").count('"image/png"')
-    study = (folder / "evidence/study.html").read_text(encoding="utf-8")
-    assert "<code>scripts/evidence/study_arenas.py</code>" in study
+    accuracy = (folder / "evidence/accuracy.html").read_text(encoding="utf-8")
+    assert "study_arenas.py" in accuracy
 
 
 @pytest.mark.slow

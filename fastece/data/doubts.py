@@ -1,7 +1,7 @@
 """Labels that contradict the predictions, of which every function that reads them warns.
 
 Columns in another order are like that, or the probability of the other class. The warning must
-never come for good data: `tests/field/test_doubts.py` counts how often it does.
+never come for good data: `tests/report/test_signs.py` counts how often it does.
 """
 
 import math

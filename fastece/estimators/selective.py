@@ -170,7 +170,7 @@ class SelectiveRisk(Parameters):
     evaluation of selective classification systems") for AUGRC. Rows of one score count
     with their mean loss, so L is linear there, and a block of the coverages a to b with the mean
     loss r adds ``r (b - b log b - a + a log a)`` to AURC. Sums over rows, as other libraries have
-    them, differ by O(1 / n): see ``docs/reference/conventions.md``.
+    them, differ by O(1 / n): see ``docs/how_to/migration.md``.
 
     Examples
     --------

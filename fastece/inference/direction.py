@@ -383,7 +383,7 @@ def direction(
     and ``low`` of the mean gap, since no part can be below it. The mean gap has Wilson's interval
     (1927, "Probable inference, the law of succession, and statistical inference"), extended to
     scores that differ; the mean over classes has the mean of the ends. See
-    ``docs/how_to/direction.md``.
+    ``docs/how_to/report.md``.
 
     Examples
     --------

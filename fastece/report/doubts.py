@@ -1,6 +1,6 @@
 """Signs that numbers mislead, which are lines of a report and of nothing else.
 
-A sign must never come for good data: `tests/field/test_doubts.py` counts how often it does. Columns
+A sign must never come for good data: `tests/report/test_signs.py` counts how often it does. Columns
 in another order are another matter: every function that reads labels warns of them, by
 `fastece.data.doubts`.
 """

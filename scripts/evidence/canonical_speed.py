@@ -1,6 +1,6 @@
 """How long errors of whole class vectors take, beside numpy and torch.
 
-Class vectors have ten classes. Prints tables in Markdown:
+Class vectors have ten classes. Writes ``canonical_*.csv``:
 
 - single: one call on one thread, beside numpy with all pairs in one matrix (`asv_benchmarks`), and,
   where torch is installed, beside the formulas of Popordanoska, Sayer and Blaschko (2022) in its
@@ -14,12 +14,14 @@ Takes about five minutes on two idle cores.
 import argparse
 import sys
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from typing import Any, NamedTuple
+
+from results import new_parser, write_table
 
 import fastece
 
@@ -181,21 +183,18 @@ def replicates(options: argparse.Namespace) -> Iterator[list[str]]:
 TABLES = {"single": single, "large": large, "replicates": replicates}
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description="Speed of errors of all classes at once.")
+def main() -> None:
+    """Write the tables."""
+    parser = new_parser(__doc__)
     parser.add_argument("tables", nargs="*", default=[*TABLES], help=f"of {', '.join(TABLES)}")
     parser.add_argument("--rounds", type=int, default=7)
     parser.add_argument("--rows", type=int, default=5000)
     parser.add_argument("--large", type=int, default=50_000)
     parser.add_argument("--few", type=int, default=2000)
-    options = parser.parse_args(arguments)
+    options = parser.parse_args()
     for name in options.tables:
-        for i, cells in enumerate(TABLES[name](options)):
-            print(f"| {' | '.join(cells)} |", flush=True)
-            if i == 0:
-                print(f"|{'---|' * len(cells)}", flush=True)
-        print()
+        head, *rows = TABLES[name](options)
+        write_table(options.out, f"canonical_{name}", head, rows)
 
 
 if __name__ == "__main__":

@@ -9,11 +9,10 @@ Where intervals are more than `WIDE` times as wide, a second table has their wid
 basic intervals that are stretched about their middles by one factor, such that 95 % of those of a
 cell cover the true difference. Only somebody who knows the truth can stretch them so.
 
-Prints the tables of ``docs/evidence/coverage.md``. Every simulation has its own seed. ``--pairs``
-prints some rows.
+Writes ``compare_coverage.csv`` and ``compare_wide.csv``. Every simulation has its own seed.
+``--pairs`` prints some rows.
 """
 
-import argparse
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -33,6 +32,7 @@ from estimate_coverage import (
     slope,
     waved,
 )
+from results import new_parser, write_table
 
 from fastece import compare
 from fastece.data.errors import RowsWarning
@@ -238,9 +238,9 @@ def one_comparison(pair: Pair | ClassPair, n: int, truth: float, number: int) ->
 
 
 def main() -> None:
-    """Print the tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulations", type=int, default=100)
+    """Write the tables, and print a summary."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1000, 3000])
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--pairs", nargs="+", metavar="PAIR", help="names of pairs of the table")
@@ -248,9 +248,8 @@ def main() -> None:
     # In a few samples of rare outcomes a model is no better than chance.
     warnings.simplefilter("ignore", RowsWarning)
     columns = ("basic", "coverage", "width")
-    head = ["models", "difference", *(f"{n}: {x}" for n in options.sizes for x in columns)]
-    print("| " + " | ".join(head) + " |")
-    print("| :--- |" + " ---: |" * (len(head) - 1))
+    sizes = [f"{n} rows: {x}" for n in options.sizes for x in columns]
+    rows = []
     cells = []
     wide = []
     alarms = {}
@@ -269,18 +268,20 @@ def main() -> None:
                 *covered, width, rejected, basic, basic_width, _ = figures.mean(axis=0)
                 if width / basic_width > WIDE:
                     factor = np.quantile(figures[:, -1], STRETCHED_LEVEL)
-                    wide.append(f"| {pair.name} | {n} | {100 * basic:.0f} | "
-                                f"{100 * covered[2]:.0f} | {width / basic_width:.2f} | "
-                                f"{width / basic_width / factor:.2f} |")  # fmt: skip
+                    wide.append([
+                        pair.name, f"{n}", f"{100 * basic:.0f}", f"{100 * covered[2]:.0f}",
+                        f"{width / basic_width:.2f}", f"{width / basic_width / factor:.2f}",
+                    ])  # fmt: skip
                 cells.append([*covered, width / basic_width, basic])
                 line += [f"{100 * basic:.0f}", f"{100 * covered[2]:.0f}",
                          f"{width / basic_width:.2f}"]  # fmt: skip
                 if abs(truth) < EQUAL:
                     alarms[f"{pair.name}, {n} rows"] = round(100 * rejected, 1)
-            print("| " + " | ".join(line) + " |", flush=True)
-    print("\n| models | rows | basic | coverage | width | width by stretched basic |")
-    print("| :--- | ---: | ---: | ---: | ---: | ---: |")
-    print("\n".join(wide))
+            rows.append(line)
+    head = ["models", "true difference", *sizes]
+    write_table(options.out, "compare_coverage", head, rows)
+    head = ["models", "rows", "basic", "coverage", "width", "width by stretched basic"]
+    write_table(options.out, "compare_wide", head, wide)
     *coverage, ratio, basic = np.array(cells).T
     print("\nmean width", ratio.mean().round(3), "largest", ratio.max().round(2))
     for level, covered in zip(LEVELS, coverage, strict=True):

@@ -1,4 +1,4 @@
-"""Compile every kernel, one call after another, and print the tables in docs/evidence/speed.md.
+"""Compile every kernel, one call after another, and print the costs of each.
 
 One process with an empty folder of compiled kernels makes the calls that people begin with, and
 then those of `fastece warmup`. Each signature counts where it is first compiled, and for the kinds

@@ -2,13 +2,14 @@
 
 Scores come from beta densities, and outcomes are 1 with probability ``P(y = 1 | s) = s**1.3``.
 Coverage is by score mass: the share of 2000 scores from the same density at which the band covers
-P(y = 1 | s), averaged over simulations. Prints the Markdown table in ``docs/evidence/coverage.md``.
+P(y = 1 | s), averaged over simulations. Writes ``curve_coverage.csv``.
 """
 
-import argparse
-import time
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 
 from fastece import reliability_curve
 
@@ -44,30 +45,26 @@ def coverage_of(
     return tuple(np.mean(figures, axis=0).tolist())
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description="Coverage of the band of a reliability curve.")
-    parser.add_argument("--simulations", type=int, default=200)
-    parser.add_argument("--resamples", type=int, default=500)
-    options = parser.parse_args()
-    start = time.perf_counter()
-    print("| scores | rows | bandwidth | mean bandwidth | scores supported | covered |")
-    print("|---|---|---|---|---|---|")
+def table_rows(options: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table, with shares in percent."""
     for name, (a, b) in SCORES.items():
         for rows in (500, 2000):
             for bandwidth in BANDWIDTHS:
                 covered, supported, h = coverage_of(
                     a, b, rows, bandwidth, options.simulations, options.resamples
                 )
-                print(
-                    f"| {name} | {rows} | {bandwidth} | {h:.4f} | {supported:.1%} | "
-                    f"{covered:.1%} |",
-                    flush=True,
-                )
-    print(
-        f"\n{options.simulations} simulations of {options.resamples} resamples, "
-        f"{time.perf_counter() - start:.0f} s"
-    )
+                shares = (f"{100 * supported:.1f}", f"{100 * covered:.1f}")
+                yield [name, f"{rows}", f"{bandwidth}", f"{h:.4f}", *shares]
+
+
+def main() -> None:
+    """Write the table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--simulations", type=int, default=100)
+    parser.add_argument("--resamples", type=int, default=300)
+    options = parser.parse_args()
+    head = ["scores", "rows", "bandwidth", "mean bandwidth", "scores supported", "covered"]
+    write_table(options.out, "curve_coverage", head, table_rows(options))
 
 
 if __name__ == "__main__":

@@ -4,18 +4,17 @@ how often `compare` tells equal models apart.
 Scores have several shapes, each with a known curve ``c(s) = P(y = 1 | s)``, so the error that an
 interval should cover is known too. For bins it is the error of the population *with the bins of the
 sample*, for a density the smoothed gap with its bandwidth, for a curve the mean gap of neighbours,
-always from 20 000 other scores and their exact chances. Prints tables of
-``docs/evidence/coverage.md``, and draws a picture. Every simulation has its own seed, so the
-numbers do not depend on the threads.
+always from 20 000 other scores and their exact chances. Writes one of the tables in `TABLES`. Every
+simulation has its own seed, so the numbers do not depend on the threads.
 """
 
-import argparse
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+from results import new_parser, write_table
 
 import fastece
 from fastece import datasets
@@ -26,6 +25,8 @@ SEED = 20240601
 # Rows of the population that defines the true error.
 REFERENCE = 20_000
 LEVEL = 0.95
+# "ece_bayes", which needs no resamples, has so many times as many simulations as the others.
+POSTERIOR_FACTOR = 4
 # The table `estimate` has the basic interval of the first estimator, too.
 ESTIMATORS = ("ece", "ece_ac", "ece_kde")
 # `compare_coverage.py` is about "ece_bayes".
@@ -176,27 +177,6 @@ def one_estimate(shape: Shape, n: int, number: int, replicates: int, population:
     return figures
 
 
-def estimate_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
-    """Yield the lines of the table `estimate`."""
-    yield ["scores", "rows", "true ECE", "basic", *(f"`{name}`" for name in ESTIMATORS), "width",
-           "basic: width"]  # fmt: skip
-    for shape in shapes():
-        if not shape.name.startswith(tuple(options.shapes)):
-            continue
-        scores = shape.scores(np.random.default_rng(SEED), REFERENCE)
-        population = scores, shape.curve(scores)
-        for n in options.sizes:
-            one = partial(one_estimate, shape, n, replicates=options.replicates,
-                          population=population)  # fmt: skip
-            figures = list(pool.map(one, range(options.simulations)))
-            means = np.mean(np.array(figures, np.float64), axis=0)
-            covers, width, covers_basic, width_basic, truth, covers_2, _, covers_3, _ = means
-            covered = [f"{100 * x:.1f}" for x in (covers_basic, covers, covers_2, covers_3)]
-            yield [
-                shape.name, f"{n}", f"{truth:.4f}", *covered, f"{width:.4f}", f"{width_basic:.4f}",
-            ]  # fmt: skip
-
-
 def one_posterior(shape: Shape, n: int, number: int, truth: float) -> list[Any]:
     """Return the value of `ece_bayes`, whether its interval covers the truth, and its width."""
     rng = np.random.default_rng([SEED, n, number, *shape.name.encode()])
@@ -207,19 +187,30 @@ def one_posterior(shape: Shape, n: int, number: int, truth: float) -> list[Any]:
     return [result.value, low - 1e-9 <= truth <= high + 1e-9, high - low]
 
 
-def posterior_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
-    """Yield the lines of the table `posterior`, of the samples of the table `estimate`."""
-    yield ["scores", "rows", "true error", "mean value", "coverage", "width"]
+def estimate_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
+    """Yield the lines of the table `estimate`."""
+    yield [
+        "scores", "rows", "true ECE", "basic", "basic: width", "ece", "ece: width", "ece_ac",
+        "ece_kde", "true error", "ece_bayes: mean value", "ece_bayes", "ece_bayes: width",
+    ]  # fmt: skip
     for shape in shapes():
         scores = shape.scores(np.random.default_rng(SEED), REFERENCE)
-        truth = curve_truth(scores, shape.curve(scores))
+        population = scores, shape.curve(scores)
+        true_error = curve_truth(*population)
         for n in options.sizes:
-            one = partial(one_posterior, shape, n, truth=truth)
+            one = partial(one_estimate, shape, n, replicates=options.replicates,
+                          population=population)  # fmt: skip
             figures = list(pool.map(one, range(options.simulations)))
-            value, covers, width = np.mean(np.array(figures, np.float64), axis=0)
+            means = np.mean(np.array(figures, np.float64), axis=0)
+            covers, width, covers_basic, width_basic, truth, covers_2, _, covers_3, _ = means
+            posterior = partial(one_posterior, shape, n, truth=true_error)
+            figures = list(pool.map(posterior, range(POSTERIOR_FACTOR * options.simulations)))
+            value, covers_posterior, width_posterior = np.mean(np.array(figures, float), axis=0)
             yield [
-                shape.name, f"{n}", f"{truth:.4f}", f"{value:.4f}", f"{100 * covers:.1f}",
-                f"{width:.4f}",
+                shape.name, f"{n}", f"{truth:.4f}", f"{100 * covers_basic:.1f}",
+                f"{width_basic:.4f}", f"{100 * covers:.1f}", f"{width:.4f}",
+                f"{100 * covers_2:.1f}", f"{100 * covers_3:.1f}", f"{true_error:.4f}",
+                f"{value:.4f}", f"{100 * covers_posterior:.1f}", f"{width_posterior:.4f}",
             ]  # fmt: skip
 
 
@@ -321,8 +312,12 @@ def one_comparison(pair: Pair, n: int, number: int, replicates: int, population:
 
 def compare_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
     """Yield the lines of the table `compare`."""
-    kinds = "basic", *(kind for name in COMPARED for kind in (f"`{name}`", "width"))
-    yield ["models", "difference", *(f"{n}: {kind}" for n in options.sizes for kind in kinds)]
+    kinds = "basic", *(kind for name in COMPARED for kind in (name, "width"))
+    yield [
+        "models",
+        "true difference",
+        *(f"{n} rows: {kind}" for n in options.sizes for kind in kinds),
+    ]
     for pair in pairs():
         population = pair_data(pair, np.random.default_rng(SEED), REFERENCE)
         line = [pair.name, ""]
@@ -460,72 +455,45 @@ def slices_rows(options: Any, pool: ThreadPoolExecutor) -> Any:
         for n in options.sizes:
             one = partial(one_table, n, name, replicates=options.replicates)
             shares = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
-            yield [f"`{name}`", f"{n}", *(f"{100 * share:.1f}" for share in shares)]
+            yield [name, f"{n}", *(f"{100 * share:.1f}" for share in shares)]
 
 
-# --- picture --------------------------------------------------------------------------------
+# --- tables -----------------------------------------------------------------------------------
 
 
-def draw(path: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
-    """Draw the table `estimate`: coverage by the number of rows, a panel for each kind of interval,
-    a line for each shape."""
-    from matplotlib.figure import Figure
+class Table(NamedTuple):
+    """The name of a file, what yields its lines, and the design that it was published with."""
 
-    kinds = {head[j].strip("`"): j for j in range(3, 4 + len(ESTIMATORS))}
-    figure = Figure(figsize=(9.0, 3.4), layout="constrained")
-    panels = figure.subplots(1, len(kinds), sharey=True)
-    names = list(dict.fromkeys(row[0] for row in rows))
-    for ax, (kind, j) in zip(panels, kinds.items(), strict=True):
-        ax.axhline(100 * LEVEL, color="0.7", linewidth=0.8)
-        for i, name in enumerate(names):
-            points = [(int(row[1]), float(row[j])) for row in rows if row[0] == name]
-            n, coverage = zip(*points, strict=True)
-            ax.plot(n, coverage, marker=".", color=f"C{i}", linewidth=1, label=name)
-        title = "basic bootstrap" if kind == "basic" else kind
-        ax.set(xscale="log", ylim=(40, 101), title=title)
-        ax.set_xlabel("rows")
-    panels[0].set_ylabel("intervals that hold the truth, %")
-    handles, labels = panels[0].get_legend_handles_labels()
-    figure.legend(
-        handles, labels, loc="outside lower center", ncols=4, fontsize="small", frameon=False
-    )
-    figure.savefig(path, dpi=110)
+    file: str
+    lines: Callable[[Any, ThreadPoolExecutor], Any]
+    sizes: tuple[int, ...]
+    simulations: int
 
 
 TABLES = {
-    "estimate": estimate_rows,
-    "posterior": posterior_rows,
-    "compare": compare_rows,
-    "alarms": alarm_rows,
-    "direction": direction_rows,
-    "slices": slices_rows,
+    "estimate": Table("estimate_coverage", estimate_rows, (100, 1000, 5000), 100),
+    "compare": Table("mover_coverage", compare_rows, (200, 1000), 60),
+    "alarms": Table("mover_alarms", alarm_rows, (200, 1000), 100),
+    "direction": Table("direction_coverage", direction_rows, (200, 2000), 200),
+    "slices": Table("slices_coverage", slices_rows, (100, 1000), 300),
 }
 
 
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+def main() -> None:
+    """Write a table."""
+    parser = new_parser(__doc__)
     parser.add_argument("table", choices=list(TABLES))
-    parser.add_argument("--simulations", type=int, default=1000)
+    parser.add_argument("--simulations", type=int)
     parser.add_argument("--replicates", type=int, default=999)
-    parser.add_argument("--sizes", type=int, nargs="+", default=(100, 1000, 10_000))
-    parser.add_argument(
-        "--shapes", nargs="+", default=[""], help="estimate: only names that begin with these"
-    )
+    parser.add_argument("--sizes", type=int, nargs="+")
     parser.add_argument("--threads", type=int, default=2)
-    parser.add_argument("--picture", metavar="FILE", help="estimate: draw it with matplotlib")
-    options = parser.parse_args(arguments)
-    if options.picture and options.table != "estimate":
-        parser.error("--picture goes with the table estimate")
-    lines = []
+    options = parser.parse_args()
+    table = TABLES[options.table]
+    options.sizes = options.sizes or table.sizes
+    options.simulations = options.simulations or table.simulations
     with ThreadPoolExecutor(options.threads) as pool:
-        for cells in TABLES[options.table](options, pool):
-            print(f"| {' | '.join(cells)} |", flush=True)
-            if not lines:
-                print("| :--- |" + " ---: |" * (len(cells) - 1), flush=True)
-            lines.append(cells)
-    if options.picture:
-        draw(options.picture, *lines[:1], lines[1:])
+        head, *rows = table.lines(options, pool)
+    write_table(options.out, table.file, head, rows)
 
 
 if __name__ == "__main__":

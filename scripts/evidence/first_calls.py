@@ -1,4 +1,4 @@
-"""Measure first calls, which compile kernels, and print the table in docs/evidence/speed.md.
+"""Measure first calls, which compile kernels, and print a table.
 
 Each call runs in a new process, whose folder of compiled kernels is empty. Its unit is a *small
 function*: the processor seconds in which numba compiles a loop with one sum, in a process just
@@ -23,12 +23,17 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
+from results import write_table
+
 HERE = Path(__file__).parents[2]
 DATA = HERE / "fastece" / "data" / "digits_neural_network.npz"
+HEADS = ["first call, compiled", "seconds of a processor", "small functions", "kernels compiled"]
+HEADS_OF_SEVERAL = ["checkout", "over the first checkout"]
 SMALL_FUNCTION = "import compile_costs; print(compile_costs.seconds_of_small_function())"
 COMMAND = "from fastece.cli import main; main({})"
 BINARY = (
@@ -163,27 +168,24 @@ def main() -> None:
     parser.add_argument("--call", action="append", help="only calls whose name contains this")
     parser.add_argument("--kernels", action="store_true", help="also print the slowest kernels")
     parser.add_argument("--shipped", action="store_true", help="measure wheels with kernels")
+    parser.add_argument("--out", type=Path, help="folder for speed_first_calls.csv")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as parent:
         checkouts = [checkout.resolve() for checkout in options.checkouts]
         if options.shipped:
             folders = [Path(tempfile.mkdtemp(dir=parent)) for _ in checkouts]
             checkouts = [*map(ship_kernels, checkouts, folders)]
-        print_table(checkouts, options)
+        heads = HEADS + HEADS_OF_SEVERAL * (len(checkouts) > 1)
+        if options.out:
+            write_table(options.out, "speed_first_calls", heads, table_rows(checkouts, options))
+        else:
+            print(*heads, sep=", ")
+            for row in table_rows(checkouts, options):
+                print(*row, sep=", ", flush=True)
 
 
-def print_table(checkouts: list[Path], options: argparse.Namespace) -> None:
-    """Measure the calls in the checkouts, which take turns, and print a line for each of both."""
-    heads = [
-        "first call, compiled",
-        "seconds of a processor",
-        "small functions",
-        "kernels compiled",
-    ]
-    if len(checkouts) > 1:
-        heads += ["checkout", "over the first checkout"]
-    print(f"| {' | '.join(heads)} |")
-    print(f"| --- |{' ---: |' * (len(heads) - 1)}")
+def table_rows(checkouts: list[Path], options: argparse.Namespace) -> Iterator[list[str]]:
+    """Measure the calls in the checkouts, which take turns, and yield a line for each of both."""
     for name, call in CALLS.items():
         if options.call and not any(part in name for part in options.call):
             continue
@@ -200,7 +202,7 @@ def print_table(checkouts: list[Path], options: argparse.Namespace) -> None:
             if len(checkouts) > 1:
                 ratio = of_call.small_functions / of_checkouts[0].small_functions
                 cells += [str(number), f"{ratio:.2f}x"]
-            print(f"| {' | '.join(cells)} |", flush=True)
+            yield cells
             if options.kernels:
                 slowest = sorted(of_call.seconds_of_kernel.items(), key=lambda pair: -pair[1])[:12]
                 print("  ", ", ".join(f"{kernel} {x:.2f}" for kernel, x in slowest), flush=True)

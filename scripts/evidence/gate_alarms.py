@@ -1,17 +1,17 @@
 """How often the gate passes, and how often it fails, where the bound is the true error.
 
-The curves and scores are the miscalibrated ones of `bayes_shapes.py`. Prints the table of
-docs/evidence/decisions.md, by size of the sample and level of the interval.
+The curves and scores are the miscalibrated ones of `bayes_shapes.py`. Writes ``gate_alarms.csv``,
+by size of the sample and level of the interval, in percent.
 
     python scripts/evidence/gate_alarms.py --draws 1000
 """
 
-import argparse
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from bayes_shapes import POPULATION, SHAPES, draw_rows
+from results import new_parser, write_table
 
 from fastece import BayesCurve
 from fastece.estimators.protocol import Sample
@@ -20,6 +20,9 @@ SIZES = (100, 500, 2000)
 LEVELS = (0.9, 0.95, 0.98)
 SCORES = ("uniform", "top label", "sharp")
 SEED = 7
+VERDICTS = ("passes", "fails")
+FIGURES = ("mean", "largest", "kinds above 5 %")
+HEAD = ("rows", "level", *(f"{verdict}: {x}" for verdict in VERDICTS for x in FIGURES))
 # Smaller true errors are left out: no test set distinguishes them from 0.
 MIN_ERROR = 0.002
 
@@ -47,27 +50,24 @@ def alarms(name: str, scores: str, truth: float, n: int, draws: int) -> Any:
     return counts / draws
 
 
-def lines_of(shares: Any) -> Iterator[str]:
-    """Yield the lines of the table from shares (sizes, cells, levels, 2)."""
-    head = "mean | largest | above 5 %"
-    yield f"| rows | level | passes: {head} | fails: {head} |"
-    yield "|---:|---:|---:|---:|---:|---:|---:|---:|"
+def rows_of(shares: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table from shares (sizes, cells, levels, 2)."""
     for n, percent_of_size in zip(SIZES, 100 * np.asarray(shares), strict=True):
         for level, percent in zip(LEVELS, percent_of_size.swapaxes(0, 1), strict=True):
-            passes, fails = (
-                f"{x.mean():.1f} | {x.max():.1f} | {(x > 5).sum()} of {x.size}" for x in percent.T
-            )
-            yield f"| {n} | {100 * level:g} % | {passes} | {fails} |"
+            row = [f"{n}", f"{100 * level:g}"]
+            for x in percent.T:
+                row += [f"{x.mean():.1f}", f"{x.max():.1f}", f"{(x > 5).sum()}"]
+            yield row
 
 
 def main() -> None:
-    """Print the table, and the cells of the usual level that are above 5 %."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Write the table, and print the cells of the usual level that are above 5 %."""
+    parser = new_parser(__doc__)
     parser.add_argument("--draws", type=int, default=1000)
-    draws = parser.parse_args().draws
+    options = parser.parse_args()
     kinds = list(cells())
-    shares = np.array([[alarms(*kind, n, draws) for kind in kinds] for n in SIZES])
-    print(*lines_of(shares), sep="\n")
+    shares = np.array([[alarms(*kind, n, options.draws) for kind in kinds] for n in SIZES])
+    write_table(options.out, "gate_alarms", HEAD, rows_of(shares))
     usual_level = LEVELS.index(0.95)
     for n, percent_of_size in zip(SIZES, 100 * shares[:, :, usual_level], strict=True):
         for (name, scores, truth), percent in zip(kinds, percent_of_size, strict=True):

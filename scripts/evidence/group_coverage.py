@@ -8,16 +8,17 @@ uniform number is less than its hit rate. The number is shared by the group with
 all groups have the same number of rows; in the others their sizes follow a Pareto distribution with
 exponent 1.2, up to 200 rows.
 
-Prints the table of ``docs/evidence/coverage.md``. Every simulation has its own seed.
+Writes ``group_coverage.csv``. Every simulation has its own seed.
 """
 
-import argparse
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
-from interval_coverage import A, B, delta_of, line, outcome_probability
+from interval_coverage import A, B, delta_of, outcome_probability
+from results import new_parser, write_table
 
 from fastece import estimate
 
@@ -30,8 +31,8 @@ LEVEL = 0.95
 SEED = 20250301
 NAMES = ("ece_bayes", "ece")
 HEAD = (
-    "groups", "rows of each", *(f"`{name}`: {share}" for name in NAMES for share in SHARES),
-    "`ece_bayes` without groups: full", *(f"test: {share}" for share in SHARES),
+    "groups", "rows of each", *(f"{name}: {share}" for name in NAMES for share in SHARES),
+    "ece_bayes without groups: full", *(f"test: {share}" for share in SHARES),
 )  # fmt: skip
 
 
@@ -75,22 +76,24 @@ def one_simulation(count: int, rows: int, replicates: int, number: int) -> list[
     return [*covered_with_groups.ravel(), covered_without_groups, *rejected]
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulations", type=int, default=60)
-    parser.add_argument("--resamples", type=int, default=499)
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    print(line(HEAD))
-    print(line(["---:"] * len(HEAD)))
+def table_rows(options: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table."""
     with ThreadPoolExecutor(options.jobs) as pool:
         for count in GROUPS:
             for rows in ROWS:
                 one = partial(one_simulation, count, rows, options.resamples)
                 means = np.mean(list(pool.map(one, range(options.simulations))), axis=0)
-                cells = [f"{count}", f"{rows}", *(f"{100 * x:.1f}" for x in means)]
-                print(line(cells), flush=True)
+                yield [f"{count}", f"{rows}", *(f"{100 * x:.1f}" for x in means)]
+
+
+def main() -> None:
+    """Write the table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--simulations", type=int, default=60)
+    parser.add_argument("--resamples", type=int, default=499)
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    write_table(options.out, "group_coverage", HEAD, table_rows(options))
 
 
 if __name__ == "__main__":

@@ -6,16 +6,16 @@ bins and the error of 15 bins tends to the true one, ``E |P(y = 1 | s) - s| = de
 Coverage refers to this true ECE. On calibrated problems ``calibration_test`` at 5 % is measured
 too.
 
-Prints the table of ``docs/evidence/coverage.md``. Every simulation has its own seed, so the
+Writes ``interval_coverage.csv``, with shares in percent. Every simulation has its own seed, so the
 numbers do not depend on the threads.
 """
 
-import argparse
-from collections.abc import Sequence
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 
 from fastece import bootstrap, calibration_test
 
@@ -74,30 +74,17 @@ def row_of(n: int, error: float, values: np.ndarray) -> list[str]:
     covered = ((low <= error) & (error <= high)).mean(0)
     total_width = np.nansum(high - low, 0)
     n_finite = np.isfinite(low).sum(0)
-    widths = [f"{w / n:.4f}" if n else "-" for w, n in zip(total_width, n_finite, strict=True)]
+    widths = [f"{w / n:.4f}" if n else "" for w, n in zip(total_width, n_finite, strict=True)]
     missing = np.isnan(low[:, METHODS.index("bca")]).mean()
-    rejects = f"{(values[:, -1] <= 1 - LEVEL).mean():.1%}" if error == 0 else "-"
+    rejects = f"{100 * (values[:, -1] <= 1 - LEVEL).mean():.1f}" if error == 0 else ""
     return [
-        f"{n}", f"{error:g}", f"{values[:, 0].mean():.4f}", *(f"{c:.1%}" for c in covered),
-        *widths, f"{missing:.1%}", rejects,
+        f"{n}", f"{error:g}", f"{values[:, 0].mean():.4f}", *(f"{100 * c:.1f}" for c in covered),
+        *widths, f"{100 * missing:.1f}", rejects,
     ]  # fmt: skip
 
 
-def line(cells: Sequence[str]) -> str:
-    """Return a line of a table in Markdown."""
-    return f"| {' | '.join(cells)} |"
-
-
-def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--simulations", type=int, default=5000)
-    parser.add_argument("--replicates", type=int, default=999)
-    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
-    parser.add_argument("--errors", type=float, nargs="+", default=ERRORS)
-    parser.add_argument("--threads", type=int, default=2)
-    options = parser.parse_args(arguments)
-    print(line(HEAD), line(["---:"] * len(HEAD)), sep="\n", flush=True)
+def table_rows(options: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table."""
     with ThreadPoolExecutor(options.threads) as pool:
         for n in options.sizes:
             for error in options.errors:
@@ -105,7 +92,19 @@ def main(arguments: Sequence[str] | None = None) -> None:
                     lambda i, n=n, error=error: one_simulation(n, error, i, options.replicates),
                     range(options.simulations),
                 )
-                print(line(row_of(n, error, np.array(list(values)))), flush=True)
+                yield row_of(n, error, np.array(list(values)))
+
+
+def main() -> None:
+    """Write the table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--simulations", type=int, default=5000)
+    parser.add_argument("--replicates", type=int, default=999)
+    parser.add_argument("--sizes", type=int, nargs="+", default=SIZES)
+    parser.add_argument("--errors", type=float, nargs="+", default=ERRORS)
+    parser.add_argument("--threads", type=int, default=2)
+    options = parser.parse_args()
+    write_table(options.out, "interval_coverage", HEAD, table_rows(options))
 
 
 if __name__ == "__main__":

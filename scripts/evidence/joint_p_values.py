@@ -1,21 +1,21 @@
 """Family-wise level and power of the joint p-values of slices, and of several models.
 
-``python scripts/evidence/joint_p_values.py [SAMPLES] [POWER]`` prints four tables. The first has
-for calibrated models the percentage of samples in which any slice has a joint p-value of at most
-5 %: SAMPLES samples of each of fourteen designs. The second has for models that are off in some
-slices the percentage of these slices that are found, in POWER samples. The third and the fourth are
-the same for several models that are compared with the first: models with equal errors, and models
-of which some are worse. "Bonferroni" multiplies the p-value of each slice, or of each comparison,
-by their number, and "Holm" by the number that are left. docs/explanation/tests.md has the figures.
-A sample takes some 0.1 s; ``--design NAME`` runs the designs whose names begin like this.
+``python scripts/evidence/joint_p_values.py [SAMPLES] [POWER]`` writes four tables, ``joint_*.csv``.
+The first has for calibrated models the percentage of samples in which any slice has a joint p-value
+of at most 5 %: SAMPLES samples of each of fourteen designs. The second has for models that are off
+in some slices the percentage of these slices that are found, in POWER samples. The third and the
+fourth are the same for several models that are compared with the first: models with equal errors,
+and models of which some are worse. "Bonferroni" multiplies the p-value of each slice, or of each
+comparison, by their number, and "Holm" by the number that are left. A sample takes some 0.1 s;
+``--design NAME`` runs the designs whose names begin like this.
 """
 
-import argparse
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 from scipy import stats
 
 from fastece import compare
@@ -329,23 +329,18 @@ MODEL_POWERS = {
 # --- tables ---------------------------------------------------------------------------------
 
 
-def percent(x: Any) -> str:
-    """Write a share in percent."""
-    return f"{100 * float(np.mean(x)):.1f}"
+def row_of(name: str, shares: Any) -> list[str]:
+    """Return a row of a table, with the mean share of each column in percent."""
+    return [name, *(f"{100 * float(np.mean(x)):.1f}" for x in np.transpose(shares))]
 
 
-def print_row(name: str, shares: Any) -> None:
-    """Print a row of a table, with the mean share of each column."""
-    print(f"| {name} | {' | '.join(map(percent, np.transpose(shares)))} |", flush=True)
-
-
-def print_levels(name: str, samples: int, p_values_of: Callable[[int], tuple[Any, Any]]) -> None:
-    """Print how often any hypothesis of true ones is rejected."""
+def alarm_row(name: str, samples: int, p_values_of: Callable[[int], tuple[Any, Any]]) -> list[str]:
+    """Return how often any hypothesis of true ones is rejected."""
     alarms = []
     for key in range(samples):
         alone, joint = p_values_of(key)
         alarms.append([joint.min() <= LEVEL, alone.size * alone.min() <= LEVEL])
-    print_row(name, alarms)
+    return row_of(name, alarms)
 
 
 def found_by_method(alone: Any, joint: Any, is_off: Any) -> list[float]:
@@ -355,49 +350,64 @@ def found_by_method(alone: Any, joint: Any, is_off: Any) -> list[float]:
     return [np.mean(x[is_off] <= LEVEL) for x in methods]
 
 
-def print_tables_of_slices(samples: int, power: int, design: str) -> None:
-    """Print the level and the power of joint tests of slices."""
-    print("| % of samples with a false alarm at 5 % | joint | Bonferroni |\n|---|---:|---:|")
+def slices_alarms(options: Any) -> Iterator[list[str]]:
+    """Yield the levels of joint tests of slices."""
     for i, (name, draw) in enumerate(LEVELS.items()):
-        if name.startswith(design):
+        if name.startswith(options.design):
             rng = np.random.default_rng(i)
-            print_levels(name, samples, lambda key, d=draw, r=rng: p_values(d(r), key)[:2])
-    print("\n| % of miscalibrated slices found | joint | Holm | Bonferroni |\n|---|---:|---:|---:|")
+            yield alarm_row(name, options.samples, lambda k, d=draw, r=rng: p_values(d(r), k)[:2])
+
+
+def slices_found(options: Any) -> Iterator[list[str]]:
+    """Yield the power of joint tests of slices."""
     for i, (name, (draw, off)) in enumerate(power_designs().items()):
-        if name.startswith(design):
+        if name.startswith(options.design):
             rng = np.random.default_rng(100 + i)
             found = []
-            for key in range(power):
+            for key in range(options.power):
                 alone, joint, labels = p_values(draw(rng), key)
                 found.append(found_by_method(alone, joint, np.isin(labels, off)))
-            print_row(name, found)
+            yield row_of(name, found)
 
 
-def print_tables_of_models(samples: int, power: int, design: str) -> None:
-    """Print the level and the power of joint comparisons of several models with the first."""
-    print("\n| % of samples with a false alarm at 5 % | joint | Bonferroni |\n|---|---:|---:|")
+def models_alarms(options: Any) -> Iterator[list[str]]:
+    """Yield the levels of joint comparisons of several models with the first."""
     for i, (name, models) in enumerate(MODEL_LEVELS.items()):
-        if name.startswith(design):
+        if name.startswith(options.design):
             rng = np.random.default_rng(200 + i)
-            print_levels(name, samples, lambda key, m=models, r=rng: m.p_values(r, key))
-    print("\n| % of worse models found | joint | Holm | Bonferroni |\n|---|---:|---:|---:|")
+            yield alarm_row(name, options.samples, lambda k, m=models, r=rng: m.p_values(r, k))
+
+
+def models_found(options: Any) -> Iterator[list[str]]:
+    """Yield the power of joint comparisons of several models with the first."""
     for i, (name, models) in enumerate(MODEL_POWERS.items()):
-        if name.startswith(design):
+        if name.startswith(options.design):
             rng = np.random.default_rng(300 + i)
             is_off = np.array(models.shifts[1:]) != models.shifts[0]
-            found = [found_by_method(*models.p_values(rng, key), is_off) for key in range(power)]
-            print_row(name, found)
+            yield row_of(name, [
+                found_by_method(*models.p_values(rng, key), is_off)
+                for key in range(options.power)
+            ])  # fmt: skip
+
+
+TABLES = {
+    "joint_slices_alarms": slices_alarms,
+    "joint_slices_found": slices_found,
+    "joint_models_alarms": models_alarms,
+    "joint_models_found": models_found,
+}
 
 
 def main() -> None:
-    """Print all tables."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Write all tables."""
+    parser = new_parser(__doc__)
     parser.add_argument("samples", type=int, nargs="?", default=2000)
     parser.add_argument("power", type=int, nargs="?", default=400)
     parser.add_argument("--design", default="", help="the beginning of the names of designs to run")
     options = parser.parse_args()
-    print_tables_of_slices(options.samples, options.power, options.design)
-    print_tables_of_models(options.samples, options.power, options.design)
+    for name, rows in TABLES.items():
+        methods = ["joint", "Holm", "Bonferroni"] if "found" in name else ["joint", "Bonferroni"]
+        write_table(options.out, name, ["design", *methods], rows(options))
 
 
 if __name__ == "__main__":

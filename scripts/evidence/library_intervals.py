@@ -5,12 +5,11 @@ There are five distributions of scores and, for each, true errors of 0, 0.02 and
 for. Coverage refers to the true error and, for each other library, also to the value that its own
 estimate tends to, found with 400,000 rows.
 
-Prints the table of ``docs/evidence/library_intervals.md``. Needs relplot and
+Writes ``library_intervals.csv``. Needs relplot and
 uncertainty-calibration. Every sample has its own seed; both libraries resample with numpy's global
 generator.
 """
 
-import argparse
 from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
@@ -18,6 +17,7 @@ from itertools import product
 from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 from scipy.optimize import brentq
 from scipy.special import expit, logit
 from scipy.stats import beta, bootstrap
@@ -37,7 +37,7 @@ LAWS = {
     "rare events": beta(1, 9),
     "near one half": beta(8, 8),
 }
-HEAD = ("uncertainty-calibration", "relplot", "fastece, basic bootstrap", "fastece, `estimate`")
+HEAD = ("uncertainty-calibration", "relplot", "fastece, basic bootstrap", "fastece, estimate")
 
 
 def quantiles(law: str, n: int) -> Any:
@@ -115,19 +115,22 @@ def coverage(law: str, error: float, n: int, samples: int, pool: Any) -> Iterato
             yield f"{covers_error:.0f} ({covers_limit:.0f})"
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=SAMPLES, help="with 5000 rows, half of it")
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    print(f"| true error | scores | rows | {' | '.join(HEAD)} |")
-    print(f"| ---: | --- | ---: |{' ---: |' * len(HEAD)}")
+def table_rows(options: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table."""
     with ProcessPoolExecutor(options.jobs) as pool:
         for error, law, n in product(ERRORS, LAWS, SIZES):
             samples = options.samples if n < SIZES[-1] else options.samples // 2
-            cells = coverage(law, error, n, samples, pool)
-            print(f"| {error:.2f} | {law} | {n} | {' | '.join(cells)} |", flush=True)
+            yield [f"{error:.2f}", law, f"{n}", *coverage(law, error, n, samples, pool)]
+
+
+def main() -> None:
+    """Write the table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--samples", type=int, default=SAMPLES, help="with 5000 rows, half of it")
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    head = ["true error", "scores", "rows", *HEAD]
+    write_table(options.out, "library_intervals", head, table_rows(options))
 
 
 if __name__ == "__main__":

@@ -2,12 +2,11 @@
 
 ``python scripts/evidence/million_replicates.py [REPLICATES]`` resamples 10 000 rows a million times
 and evaluates three estimators on the same draws: on one thread, on two, in two processes, and on a
-Dask cluster of two local workers. It prints the table of ``docs/how_to/bootstrap_study.md`` and
-stops with an error if the distributions differ in a single bit. Seed 0; a minute on two cores.
+Dask cluster of two local workers. It writes ``million_replicates.csv`` and stops with an error if
+the distributions differ in a single bit. Seed 0; a minute on two cores.
 """
 
 import resource
-import sys
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -15,6 +14,7 @@ from contextlib import AbstractContextManager, contextmanager
 from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 
 from fastece import bootstrap
 
@@ -59,13 +59,10 @@ WORKERS: dict[str, Callable[[], AbstractContextManager[dict[str, Any]]]] = {
 }
 
 
-def main() -> None:
-    """Print the time of each kind of workers, and check that results are the same bits."""
-    n_resamples = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000_000
+def table_rows(n_resamples: int) -> Iterator[list[str]]:
+    """Yield the time of each kind of workers, and check that results are the same bits."""
     y, p = predictions()
     expected = None
-    print("| workers | seconds | µs a replicate |")
-    print("| --- | ---: | ---: |")
     for name, workers in WORKERS.items():
         with workers() as options:
             # The first call of each worker loads its kernels.
@@ -77,9 +74,18 @@ def main() -> None:
         expected = distributions if expected is None else expected
         if not np.array_equal(expected, distributions):
             raise SystemExit(f"{name}: other values")
-        print(f"| {name} | {seconds:.1f} | {1e6 * seconds / n_resamples:.1f} |", flush=True)
+        yield [name, f"{seconds:.1f}", f"{1e6 * seconds / n_resamples:.1f}"]
+
+
+def main() -> None:
+    """Write the table, and print the peak of memory."""
+    parser = new_parser(__doc__)
+    parser.add_argument("replicates", type=int, nargs="?", default=1_000_000)
+    options = parser.parse_args()
+    head = ["workers", "seconds", "µs a replicate"]
+    write_table(options.out, "million_replicates", head, table_rows(options.replicates))
     megabytes = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    print(f"\nPeak memory of the process: {megabytes:.0f} MB")
+    print(f"Peak memory of the process: {megabytes:.0f} MB")
 
 
 if __name__ == "__main__":

@@ -4,26 +4,26 @@ The log odds of scores follow a distribution in `LAWS`. Outcomes come from a cal
 a certain day on, the true log odds may become the linear function of the score's log odds that is
 in `CHANGES`. Class vectors are the softmax of ten normal numbers with standard deviation 2.
 
-Prints a table of ``docs/how_to/monitor.md``:
+Writes one of three tables:
 
-- ``alarms``: how many calibrated streams of 5000 rows alarm.
-- ``days``: days until the alarm, at 200 rows a day: medians, in brackets 90 % quantiles, and the
-  median distance of the estimated change from a change after 25 days.
-- ``speed``: rows a second.
+- ``alarms``, ``monitor_alarms.csv``: how many calibrated streams of 5000 rows alarm.
+- ``days``, ``monitor_days.csv``: days until the alarm, at 200 rows a day: medians, in brackets 90 %
+  quantiles, and the median distance of the estimated change from a change after 25 days.
+- ``speed``, ``monitor_speed.csv``: rows a second.
 
 Every stream has its own seed, and is read by a `fastece.Monitor`.
 """
 
-import argparse
 import time
 import timeit
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from itertools import product
 from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 
 from fastece import Monitor
 from fastece.kernels.types import F64
@@ -53,10 +53,10 @@ BEFORE: tuple[tuple[int, int | None], ...] = ((0, None), (25, None), (250, None)
 # Days after the change until a stream without an alarm ends.
 MAX_DAYS = 200
 HEADS = {
-    "alarms": ("scores", "rows of a batch", "streams", "alarms", "share"),
+    "alarms": ("scores", "rows of a batch", "streams", "alarms", "percent"),
     "days": (
         "scores", "change", "from day 1", "after 25 days", "after 250 days",
-        "after 250 days, `forget=50_000`", "`since` off by days",
+        "after 250 days, forget=50_000", "since off by days",
     ),
     "speed": ("predictions", "rows of a batch", "rows a second"),
 }  # fmt: skip
@@ -104,46 +104,19 @@ def days_until_alarm(
     return np.inf, np.nan
 
 
-def line(cells: Any) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(cells)} |"
-
-
-def main() -> None:
-    """Print a table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("table", choices=HEADS)
-    parser.add_argument(
-        "--streams", type=int, help="default: 20000 (alarms), 200 (days), or 20 calls (speed)"
-    )
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    streams = options.streams or {"alarms": 20_000, "days": 200, "speed": 20}[options.table]
-    head = HEADS[options.table]
-    print(line(head))
-    print(line(["---"] * 2 + ["---:"] * (len(head) - 2)))
-    with ProcessPoolExecutor(options.jobs) as pool:
-        if options.table == "alarms":
-            print_alarms(partial(pool.map, chunksize=20), streams)
-        elif options.table == "days":
-            print_days(partial(pool.map, chunksize=5), streams)
-        else:
-            print_speed(streams)
-
-
-def print_alarms(run: Any, streams: int) -> None:
-    """Print how many calibrated streams alarm."""
+def alarm_rows(run: Any, streams: int) -> Iterator[list[str]]:
+    """Yield how many calibrated streams alarm, and the sums last."""
     total = 0
     for law, batch, twentieths in STREAMS:
         n = streams * twentieths // 20
         alarms = sum(run(partial(has_alarm, law, batch), range(n)))
         total += alarms
-        print(line([law, f"{batch}", f"{n}", f"{alarms}", f"{100 * alarms / n:.1f} %"]), flush=True)
-    print(line(["all", "", f"{streams}", f"{total}", f"{100 * total / streams:.1f} %"]))
+        yield [law, f"{batch}", f"{n}", f"{alarms}", f"{100 * alarms / n:.1f}"]
+    yield ["all", "", f"{streams}", f"{total}", f"{100 * total / streams:.1f}"]
 
 
-def print_days(run: Any, streams: int) -> None:
-    """Print median days until the alarm with the 90 % quantile, and the median error of `since`."""
+def day_rows(run: Any, streams: int) -> Iterator[list[str]]:
+    """Yield median days until the alarm with the 90 % quantile, and the median error of `since`."""
     for law in [*LAWS][:2]:
         for change in CHANGES:
             cells = []
@@ -156,7 +129,7 @@ def print_days(run: Any, streams: int) -> None:
                 cells.append(f"{days_as_text(middle)} ({days_as_text(upper)})")
                 if (before, forget) == BEFORE[1]:
                     off = float(np.nanmedian(off_by))
-            print(line([law, change, *cells, f"{off:.0f}"]), flush=True)
+            yield [law, change, *cells, f"{off:.0f}"]
 
 
 def days_as_text(days: float) -> str:
@@ -164,8 +137,8 @@ def days_as_text(days: float) -> str:
     return f"{days:.0f}" if days < np.inf else f">{MAX_DAYS}"
 
 
-def print_speed(calls: int) -> None:
-    """Print how many rows `update` adds per processor second, in the fastest call."""
+def speed_rows(calls: int) -> Iterator[list[str]]:
+    """Yield how many rows `update` adds per processor second, in the fastest call."""
     rng = np.random.default_rng(SEED)
     for classes, batch in product((None, CLASSES), (200, 1000, 10_000, 1_000_000 // CLASSES)):
         p = rng.random(batch) if classes is None else rng.dirichlet(np.ones(CLASSES), batch)
@@ -174,7 +147,27 @@ def print_speed(calls: int) -> None:
         call = partial(monitor.update, y, p)
         seconds = min(timeit.repeat(call, timer=time.process_time, number=1, repeat=calls))
         kind = "P(positive)" if classes is None else f"{classes} classes"
-        print(line([kind, f"{batch}", f"{batch / seconds:.1g}"]))
+        yield [kind, f"{batch}", f"{batch / seconds:.1g}"]
+
+
+def main() -> None:
+    """Write a table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("table", choices=HEADS)
+    parser.add_argument(
+        "--streams", type=int, help="default: 20000 (alarms), 200 (days), or 20 calls (speed)"
+    )
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    streams = options.streams or {"alarms": 20_000, "days": 200, "speed": 20}[options.table]
+    with ProcessPoolExecutor(options.jobs) as pool:
+        if options.table == "alarms":
+            rows = alarm_rows(partial(pool.map, chunksize=20), streams)
+        elif options.table == "days":
+            rows = day_rows(partial(pool.map, chunksize=5), streams)
+        else:
+            rows = speed_rows(streams)
+        write_table(options.out, f"monitor_{options.table}", HEADS[options.table], rows)
 
 
 if __name__ == "__main__":

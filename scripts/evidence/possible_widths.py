@@ -8,10 +8,9 @@ with the error e is tested with at least as much power as all of them together (
 which gives a bound. Here the mixture is chosen, among several, that makes the bound largest, in
 draws that the bound itself does not use.
 
-Prints the first table of ``docs/evidence/how_far_from_possible.md``, in about five minutes.
+Writes ``possible_widths.csv`` in about five minutes.
 """
 
-import argparse
 from collections.abc import Callable, Iterator
 from functools import partial
 from itertools import product
@@ -19,6 +18,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from power import line, moved, wave
+from results import new_parser, write_table
 from scipy.optimize import brentq
 from scipy.stats import beta
 
@@ -51,7 +51,7 @@ MAX_PLACE = 4.0
 SIDE_LIMITS = (0.0, 0.5, 1.0, 2.0, 100.0)
 LAW = beta(5, 1.5)
 HEAD = (
-    "curve", "rows", "true error", "bound: smooth", "bound: sixteen blocks", "`estimate`: width",
+    "curve", "rows", "true error", "bound: smooth", "bound: sixteen blocks", "estimate: width",
     "over smooth", "over blocks", "coverage",
 )  # fmt: skip
 
@@ -314,11 +314,8 @@ def widths_of_estimate(model: Model, n: int) -> tuple[float, float]:
     return float(width), float(covers)
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.parse_args()
-    print("| " + " | ".join(HEAD) + " |\n| :--- | " + " | ".join(["---:"] * (len(HEAD) - 1)) + " |")
+def table_rows() -> Iterator[list[str]]:
+    """Yield the rows of the table."""
     score = quantile_scores()
     for model in models():
         truth = np.abs(model.curve(score) - score).mean()
@@ -326,9 +323,17 @@ def main() -> None:
             rng = np.random.default_rng([SEED, n, *model.name.encode()])
             bounds = least_widths(model, n, rng)
             width, covers = widths_of_estimate(model, n)
-            numbers = f"{truth:.4f} | {bounds.smooth:.4f} | {bounds.blocks:.4f} | {width:.4f}"
-            ratios = f"{width / bounds.smooth:.2f} | {width / bounds.blocks:.2f}"
-            print(f"| {model.name} | {n} | {numbers} | {ratios} | {100 * covers:.1f} |", flush=True)
+            yield [
+                model.name, f"{n}", f"{truth:.4f}", f"{bounds.smooth:.4f}", f"{bounds.blocks:.4f}",
+                f"{width:.4f}", f"{width / bounds.smooth:.2f}", f"{width / bounds.blocks:.2f}",
+                f"{100 * covers:.1f}",
+            ]  # fmt: skip
+
+
+def main() -> None:
+    """Write the table."""
+    options = new_parser(__doc__).parse_args()
+    write_table(options.out, "possible_widths", HEAD, table_rows())
 
 
 if __name__ == "__main__":

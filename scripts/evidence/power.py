@@ -1,9 +1,8 @@
 """Level and power of the adaptive test of calibration and of each of its statistics.
 
-``python scripts/evidence/power.py [SAMPLES] [LEVELS]`` prints the percentage of samples that reject
-at 5 %: first for calibrated models (LEVELS samples), then for models that are miscalibrated in 24
-ways (SAMPLES samples). docs/explanation/tests.md has the figures for 400 and 4000, which take about
-ten minutes.
+``python scripts/evidence/power.py [SAMPLES] [LEVELS]`` writes ``power.csv``: the percentage of
+samples that reject at 5 %, first for calibrated models (LEVELS samples), then for models that are
+miscalibrated in 24 ways (SAMPLES samples). It takes about ten minutes.
 
 Then it prints the least level at which tests of the three statistics reach two goals. Such a test
 rejects if any p-value is at most the level of its statistic, as the smallest p-value does with any
@@ -11,12 +10,12 @@ weights. The goals are a power within `POINTS_BEHIND_BEST` of the best statistic
 and within `POINTS_BEHIND_ECE` of "ece" alone. The level is counted on the calibrated samples.
 """
 
-import argparse
 from collections.abc import Callable
 from itertools import product
 from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 
 from fastece import calibration_test
 
@@ -203,21 +202,21 @@ def print_least_levels(calibrated: Any, off: Any) -> None:
 
 
 def main() -> None:
-    """Print a line for each case, and the least levels."""
-    parser = argparse.ArgumentParser(description=__doc__)
+    """Write a line for each case, and print the least levels."""
+    parser = new_parser(__doc__)
     parser.add_argument("samples", type=int, nargs="?", default=400)
     parser.add_argument("levels", type=int, nargs="?", default=4000)
     options = parser.parse_args()
-    print("| % reject at 5 % | " + " | ".join(NAMES) + " |\n|---|" + "---:|" * len(NAMES))
     calibrated = []
     off = []
+    rows = []
     for i, name in enumerate([*CALIBRATED, *OFF]):
         rng = np.random.default_rng(i)
         count = options.samples if name in OFF else options.levels
         p = np.array([sample(name, rng, seed) for seed in range(count)])
         (off if name in OFF else calibrated).append(p[:, 1:])
-        percent = 100 * np.mean(p <= LEVEL, axis=0)
-        print(f"| {name} | " + " | ".join(f"{x:.1f}" for x in percent) + " |", flush=True)
+        rows.append([name, *(f"{100 * x:.1f}" for x in np.mean(p <= LEVEL, axis=0))])
+    write_table(options.out, "power", ["case", *NAMES], rows)
     print_least_levels(np.concatenate(calibrated), np.array(off))
 
 

@@ -4,17 +4,18 @@ The benchmark is the synthetic binary one of "A variational estimator of L_p cal
 (2026): scores are Beta(0.5, 0.5), and a map of the score gives the probability of an outcome of 1.
 The true error is the mean distance of map and score.
 
-Prints the table of ``docs/evidence/published_benchmark.md``: mean absolute errors, times 1000, of
-each estimator, and of the value of ``estimate`` times the probability that the model is not
-calibrated. Every sample has its own seed.
+Writes ``published_benchmark.csv``: mean absolute errors, times 1000, of each estimator, and of the
+value of ``estimate`` times the probability that the model is not calibrated. Every sample has its
+own seed.
 """
 
-import argparse
+from collections.abc import Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
+from results import new_parser, write_table
 
 from fastece import ece, estimate
 
@@ -22,8 +23,8 @@ SIZES = (200, 800, 3000, 10000)
 SEED = 20261125
 SAMPLES = 1000
 NAMES = ("ece", "ece_debiased", "ece_sweep", "smooth_ece", "ece_kde", "ece_bayes")
-TIMES = "`ece_bayes` times P(not calibrated)"
-HEAD = ("rows", "map", "true error", *(f"`{name}`" for name in NAMES), TIMES)
+TIMES = "ece_bayes times P(not calibrated)"
+HEAD = ("rows", "map", "true error", *NAMES, TIMES)
 
 
 def sigmoid(z: Any) -> Any:
@@ -67,14 +68,8 @@ def one_sample(name: str, n: int, number: int) -> list[float]:
     return [*values, result.value * (1 - result.probability_calibrated)]
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--samples", type=int, default=SAMPLES)
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    print(f"| {' | '.join(HEAD)} |")
-    print(f"| ---: | --- | {' | '.join(['---:'] * (len(HEAD) - 2))} |")
+def table_rows(options: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table."""
     with ProcessPoolExecutor(options.jobs) as pool:
         for n in SIZES:
             for name in MAPS:
@@ -82,8 +77,16 @@ def main() -> None:
                 values = np.array([*pool.map(one, range(options.samples), chunksize=10)])
                 true = true_error(name)
                 mean = 1000 * np.abs(values - true).mean(axis=0)
-                cells = [f"{n}", name, f"{true:.4f}", *(f"{x:.1f}" for x in mean)]
-                print(f"| {' | '.join(cells)} |", flush=True)
+                yield [f"{n}", name, f"{true:.4f}", *(f"{x:.1f}" for x in mean)]
+
+
+def main() -> None:
+    """Write the table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--samples", type=int, default=SAMPLES)
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    write_table(options.out, "published_benchmark", HEAD, table_rows(options))
 
 
 if __name__ == "__main__":

@@ -5,13 +5,11 @@ each row. There are two settings, binary (models of two classes) and confidence 
 classes), with 36 distributions of scores each. Every map is fitted to 10 samples of each size, and
 its error is the mean of ``|map(s) - P(hit | s)|`` over new scores s.
 
-Writes recalibration_maps.csv (in the repository as notebooks/data/recalibration_maps.csv), and
-prints the table of docs/evidence/recalibration_maps.md and the warnings of fits; with --picture it
-draws the picture of that page. Takes about three minutes on one core; results are reproducible to
-the bit.
+Writes all figures as notebooks/data/recalibration_maps.csv and the errors as
+``recalibration_maps.csv``, and prints the warnings of fits; with --picture it draws the errors.
+Takes about three minutes on one core; results are reproducible to the bit.
 """
 
-import argparse
 import csv
 import warnings
 from collections import Counter
@@ -21,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
+from results import new_parser, write_table
 from scipy.optimize import isotonic_regression
 from scipy.special import xlogy
 
@@ -41,6 +40,7 @@ from fastece.study import Design
 from fastece.study.figures import draw_axes, draw_curve, line_of, save_figure
 from fastece.study.truth import mean_of_folded
 
+DATA = Path(__file__).resolve().parents[2] / "notebooks" / "data" / "recalibration_maps.csv"
 SIZES = (30, 60, 100, 200, 500, 1000, 2000, 5000)
 DRAWS = 10
 # Number of new scores, evenly among the ranks of the hold-out.
@@ -240,19 +240,13 @@ def rows_of(setting: str, measured: Measured) -> Iterator[dict[str, object]]:
             }
 
 
-def lines_of(rows: Sequence[dict[str, Any]]) -> Iterator[str]:
-    """Yield the errors as a Markdown table, with the smallest of each size in bold."""
-    yield f"| setting | map | {' | '.join(map(str, SIZES))} |"
-    yield "|---|---|" + "---:|" * len(SIZES)
+def table_rows(rows: Sequence[dict[str, Any]]) -> Iterator[list[str]]:
+    """Yield the errors of each map by the number of rows."""
     for setting in DESIGNS:
         error = {(row["n"], row["map"]): row["error"] for row in rows if row["setting"] == setting}
         for name, recalibration_map in MAPS.items():
-            cells = []
-            for n in SIZES:
-                smallest = min(error[n, other] for other in MAPS)
-                mark = "**" if error[n, name] == smallest else ""
-                cells.append(f"{mark}{float(error[n, name]):.3f}{mark}")
-            yield f"| {setting} | {recalibration_map.label} | {' | '.join(cells)} |"
+            errors = (f"{float(error[n, name]):.3f}" for n in SIZES)
+            yield [setting, recalibration_map.label, *errors]
 
 
 def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
@@ -284,23 +278,23 @@ def draw(rows: Sequence[dict[str, Any]], path: Path) -> None:
 
 
 def main() -> None:
-    """Measure, and write the table and the picture."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
-    parser.add_argument("--out", type=Path, default=Path("recalibration_maps.csv"))
+    """Measure, and write both tables and the picture."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="the file of all figures")
     parser.add_argument("--picture", type=Path, metavar="FILE", help="with matplotlib")
     options = parser.parse_args()
     messages: Counter[str] = Counter()
     rows: list[dict[str, object]] = []
     for setting in DESIGNS:
         rows += rows_of(setting, measure(setting, messages))
-    with options.out.open("w", newline="", encoding="utf-8") as file:
+    with options.data.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(rows)
+    head = ["setting", "map", *map(str, SIZES)]
+    write_table(options.out, "recalibration_maps", head, table_rows(rows))
     if options.picture:
         draw(rows, options.picture)
-    for line in lines_of(rows):
-        print(line)
     for message, count in sorted(messages.items()):
         print(f"{count} times {message}")
 

@@ -7,16 +7,17 @@ where a uniform number is less than the hit rate. The number is shared by the ro
 ("none"), 1/2 ("half") or 1 ("full"), and else drawn for the vote alone. Widths are the width of the
 interval of `ece` for the calibrated model. "votes as rows" takes every vote as a separate row.
 
-Prints the table of ``docs/evidence/coverage.md``. Every simulation has its own seed.
+Writes ``soft_coverage.csv``. Every simulation has its own seed.
 """
 
-import argparse
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
 import numpy as np
-from interval_coverage import A, B, delta_of, line, outcome_probability
+from interval_coverage import A, B, delta_of, outcome_probability
+from results import new_parser, write_table
 
 from fastece import calibration_test, estimate
 
@@ -31,7 +32,7 @@ NAMES = ("ece_bayes", "ece")
 # rows"; all other figures are percentages.
 WIDTHS = range(7, 10)
 HEAD = (
-    "rows", "votes", *(f"`{name}`: {share}" for name in NAMES for share in SHARES),
+    "rows", "votes", *(f"{name}: {share}" for name in NAMES for share in SHARES),
     "votes as rows: half", *(f"{name}: {share}" for name in ("width", "test") for share in SHARES),
 )  # fmt: skip
 
@@ -75,15 +76,8 @@ def one_simulation(rows: int, votes: int, replicates: int, number: int) -> list[
     return [*np.transpose(covered).ravel(), covered_by_votes_as_rows, *widths, *rejected]
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulations", type=int, default=200)
-    parser.add_argument("--resamples", type=int, default=499)
-    parser.add_argument("--jobs", type=int, default=2)
-    options = parser.parse_args()
-    print(line(HEAD))
-    print(line(["---:"] * len(HEAD)))
+def table_rows(options: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table."""
     with ThreadPoolExecutor(options.jobs) as pool:
         for rows in ROWS:
             for votes in VOTES:
@@ -92,7 +86,17 @@ def main() -> None:
                 texts = [
                     f"{x:.3f}" if i in WIDTHS else f"{100 * x:.0f}" for i, x in enumerate(means)
                 ]
-                print(line([f"{rows}", f"{votes}", *texts]), flush=True)
+                yield [f"{rows}", f"{votes}", *texts]
+
+
+def main() -> None:
+    """Write the table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--simulations", type=int, default=200)
+    parser.add_argument("--resamples", type=int, default=499)
+    parser.add_argument("--jobs", type=int, default=2)
+    options = parser.parse_args()
+    write_table(options.out, "soft_coverage", HEAD, table_rows(options))
 
 
 if __name__ == "__main__":

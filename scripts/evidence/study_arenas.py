@@ -2,19 +2,21 @@
 other mixtures, and real networks.
 
 Takes files of predictions, as `fastece study --predictions` does. Writes the medians over the
-distributions as arenas.csv (in the repository as notebooks/data/arenas.csv), and prints the best
-choices in Markdown, as in README.md. Takes about twelve minutes on one core; after an interruption
-the same command continues.
+distributions as notebooks/data/arenas.csv, and the best of them as ``arenas_confidence.csv`` and
+``arenas_classwise.csv``. Takes about twelve minutes on one core; after an interruption the same
+command continues.
 """
 
-import argparse
 import csv
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from results import new_parser, write_table
 from scipy.special import softmax
 
 from fastece.study import Design, Predictions, StudyResult, run_study
@@ -22,8 +24,15 @@ from fastece.study.distributions import GaussianMixture
 from fastece.study.summary import is_noise, summarise
 
 SIZES = (100, 200, 500, 2000, 5000)
-# Estimators that are printed beside the best ones.
-COMPARED = ("ece_bayes", "ece_ac_10", "ece")
+# The estimator that tables have beside the best of the others.
+BAYES = "ece_bayes"
+DATA = Path(__file__).resolve().parents[2] / "notebooks" / "data" / "arenas.csv"
+# Arenas, and the columns of the tables.
+ARENAS = {
+    "paper": "simulated models of the paper",
+    "other mixtures": "other simulated models",
+    "real networks": "real networks",
+}
 DRAWS = 80
 SCALES = 8  # Gaussians that make up one mode with heavy tails
 RAREST = 0.1  # ratio of the frequencies of the rarest and the most frequent class
@@ -124,48 +133,54 @@ def rows_of(arena: str, results: list[StudyResult]) -> list[dict[str, object]]:
     ]
 
 
-def best_of(rows: list[dict[str, object]]) -> str:
-    """Return a table of the three best estimators in each arena, setting and size, with three
-    others for comparison."""
-    cells: dict[tuple[object, ...], list[dict[str, object]]] = {}
-    for row in rows:
-        cells.setdefault((row["setting"], row["n"], row["arena"]), []).append(row)
-    lines = []
-    for key, rows_of_cell in cells.items():
-        best = sorted(rows_of_cell, key=lambda row: row["p95_relative_error"])[:3]
-        compared = [row for row in rows_of_cell if row["estimator"] in COMPARED]
-        texts = [f"{row['estimator']} {row['p95_relative_error']:.0%}" for row in best + compared]
-        lines.append("| " + " | ".join([*map(str, key), *texts]) + " |")
-    return "\n".join(lines)
+def table_rows(rows: list[dict[str, Any]], setting: str) -> Iterator[list[str]]:
+    """Yield for each size the errors of `BAYES` and of the best other estimator, by arena."""
+    for n in SIZES:
+        line = [f"{n}"]
+        for arena in ARENAS:
+            found = {
+                row["estimator"]: float(row["p95_relative_error"])
+                for row in rows
+                if (row["setting"], int(row["n"]), row["arena"]) == (setting, n, arena)
+            }
+            best = sorted(found, key=found.__getitem__)
+            others = [name for name in best if name != BAYES]
+            shown = [name for name in best if name in (BAYES, *others[:1])]
+            cells = [f"{name} {100 * found[name]:.0f} %" for name in shown]
+            line.append(", ".join(cells) or "too few rows to draw from")
+        yield line
 
 
 def main() -> None:
-    """Run the arenas, write the table and print the best."""
-    parser = argparse.ArgumentParser(description="Which estimator is closest to the truth?")
-    parser.add_argument("--out", type=Path, default=Path("arenas"))
+    """Run the arenas, and write their medians and the tables of the best."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--data", type=Path, default=DATA, help="the file of all medians")
+    parser.add_argument("--work", type=Path, default=Path("arenas"), help="folder of the studies")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("files", nargs="+")
     options = parser.parse_args()
-    arenas = {
-        "paper": [PAPER],
-        "other mixtures": OTHERS,
-        "real networks": [Predictions(tuple(options.files), draws=DRAWS)],
-    }
+    designs_of = dict(
+        zip(
+            ARENAS, ([PAPER], OTHERS, [Predictions(tuple(options.files), draws=DRAWS)]), strict=True
+        )
+    )
     rows = []
-    for arena, designs in arenas.items():
+    for arena, designs in designs_of.items():
         results = []
         for k, design in enumerate(designs):
-            place = options.out / f"{arena}-{k}".replace(" ", "-")
+            place = options.work / f"{arena}-{k}".replace(" ", "-")
             results.append(run_study(design, place, n_jobs=options.jobs, pictures=False))
             print(results[-1], flush=True)
         rows += rows_of(arena, results)
-    with (options.out / "arenas.csv").open("w", newline="", encoding="utf-8") as file:
+    with options.data.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, list(rows[0]), lineterminator="\n")
         writer.writeheader()
         writer.writerows(
             {k: f"{x:.4g}" if isinstance(x, float) else x for k, x in row.items()} for row in rows
         )
-    print(best_of(rows))
+    for setting in ("confidence", "classwise"):
+        head = ["rows", *ARENAS.values()]
+        write_table(options.out, f"arenas_{setting}", head, table_rows(rows, setting))
 
 
 if __name__ == "__main__":

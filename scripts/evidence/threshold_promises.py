@@ -15,19 +15,19 @@ Three columns are yardsticks:
 - for independent rows of equal weight, the least coverage that any procedure with this confidence
   loses (`least_loss`).
 
-Prints the table of ``docs/evidence/decisions.md``: percentages of the simulations, and
-lost coverage in percentage points. Every simulation has its own seed. ``--laws`` prints some rows.
+Writes ``threshold_promises.csv``: percentages of the simulations, and lost coverage in percentage
+points. Every simulation has its own seed. ``--laws`` writes some rows.
 """
 
-import argparse
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from functools import cache, partial
 from typing import Any, NamedTuple
 from unittest.mock import patch
 
 import numpy as np
+from results import new_parser, write_table
 from scipy.special import betainc
 
 from fastece.data.errors import InputWarning
@@ -57,11 +57,6 @@ MISS = 3.0
 HEAD = ("law", "best coverage", *(f"broken, n = {n}" for n in SIZES), "bound too high",
         f"lost at n = {SIZE_OF_LOSS}", "lost from the best start", "lost by each alone",
         "least loss")  # fmt: skip
-
-
-def line(cells: Sequence[str]) -> str:
-    """Return a line of a table."""
-    return f"| {' | '.join(cells)} |"
 
 
 def logit(p: Any) -> Any:
@@ -326,15 +321,8 @@ def best_power(mass: Any, accuracy: Any, rng: np.random.Generator) -> float:
     return float(np.mean(log_ratios(accuracy) >= limit))
 
 
-def main() -> None:
-    """Print the table."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--simulations", type=int, default=2000)
-    parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--laws", nargs="+", choices=LAWS, default=[*LAWS], metavar="LAW")
-    options = parser.parse_args()
-    print(line(HEAD))
-    print(line(["---", *["---:"] * (len(HEAD) - 1)]))
+def table_rows(options: Any) -> Iterator[list[str]]:
+    """Yield the rows of the table, the mean of all last."""
     lost: list[list[float]] = [[], [], [], []]
     numbers = range(options.simulations)
     with ProcessPoolExecutor(options.jobs) as pool:
@@ -362,9 +350,19 @@ def main() -> None:
                         lost[3].append(least_loss(name))
                         losses.append(f"{100 * lost[3][-1]:.1f}")
             cells.append(f"{100 * max_too_high:.1f}")
-            print(line([name, f"{100 * best:.0f}", *cells, *losses]), flush=True)
+            yield [name, f"{100 * best:.0f}", *cells, *losses]
     means = [f"{100 * np.mean(values):.1f}" for values in lost]
-    print(line(["mean", *[""] * (len(HEAD) - 5), *means]))
+    yield ["mean", *[""] * (len(HEAD) - 5), *means]
+
+
+def main() -> None:
+    """Write the table."""
+    parser = new_parser(__doc__)
+    parser.add_argument("--simulations", type=int, default=2000)
+    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--laws", nargs="+", choices=LAWS, default=[*LAWS], metavar="LAW")
+    options = parser.parse_args()
+    write_table(options.out, "threshold_promises", HEAD, table_rows(options))
 
 
 if __name__ == "__main__":

@@ -1,7 +1,7 @@
-"""Draw the pictures of the gallery by running the code on its page.
+"""Draw the pictures of the page of diagrams by running its code.
 
 ``python scripts/pictures/draw_gallery.py [--out FOLDER]`` runs the Python blocks of
-``docs/tutorials/gallery.md`` in order. Wherever a picture follows a block, the variable `figure` is
+``docs/how_to/curves.md`` in order. Wherever a picture follows a block, the variable `figure` is
 saved under the picture's name, by default in docs/pictures. Takes five seconds.
 """
 
@@ -14,7 +14,7 @@ from typing import Any
 from draw_pictures import save
 
 ROOT = Path(__file__).parents[2]
-PAGE = ROOT / "docs" / "tutorials" / "gallery.md"
+PAGE = ROOT / "docs" / "how_to" / "curves.md"
 # A block of Python, and the picture after it if there is one.
 BLOCK = re.compile(r"```python\n(.*?)```\n+(?:!\[[^]]*\]\(([^)]+)\))?", re.DOTALL)
 

@@ -1,13 +1,10 @@
 """Draw the pictures of the README and of pages of docs, into docs/pictures, in five seconds.
 
 Pictures of models show simulated ones whose true hit rates are known, and are the same every time.
-Pictures of the history show the files in asv_benchmarks/results.
 """
 
 import argparse
-import json
 from io import BytesIO
-from itertools import product
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,9 +21,6 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 FOLDER = ROOT / "docs" / "pictures"
-RESULTS = ROOT / "asv_benchmarks" / "results" / "amd-epyc-2-cores"
-# Names of the versions, by their commits.
-VERSIONS = {"41507bb": "0.2.0"}
 BLUE = "#0072B2"
 ORANGE = "#D55E00"
 COLOURS = [BLUE, ORANGE, "#009E73", BLACK, "#F0E442"]
@@ -196,7 +190,7 @@ def bias_picture() -> "Figure":
 
 
 def twisted(p: Any) -> Any:
-    """Return the true probabilities of docs/explanation/canonical.md; each class is calibrated."""
+    """Return the true probabilities of docs/reference/estimators.md; each class is calibrated."""
     return p * (1 + np.roll(p, -1, axis=1) - np.roll(p, -2, axis=1))
 
 
@@ -246,105 +240,6 @@ def canonical_picture() -> "Figure":
     return figure
 
 
-class History:
-    """The numbers of each commit that asv has measured, with the oldest first."""
-
-    def __init__(self) -> None:
-        texts = [path.read_text(encoding="utf-8") for path in RESULTS.glob("*-*.json")]
-        self.runs = sorted(map(json.loads, texts), key=lambda run: run["date"])
-        names = [run["commit_hash"][:7] for run in self.runs]
-        self.labels = [VERSIONS.get(name, name) for name in names]
-
-    def numbers(self, run: Any, benchmark: str) -> dict[tuple[str, ...], float]:
-        """Return the numbers of one commit by the parameters of a benchmark."""
-        values, params, *_ = run["results"].get(benchmark, ([], []))
-        keys = (tuple(text.strip("'") for text in row) for row in product(*params))
-        return {key: np.nan if x is None else x for key, x in zip(keys, values or [], strict=False)}
-
-    def draw(
-        self, ax: "Axes", benchmark: str, *params: str, scale: float = 1, **style: Any
-    ) -> None:
-        """Draw a line over the commits: the largest number with some parameters."""
-        heights = []
-        for run in self.runs:
-            numbers = self.numbers(run, benchmark)
-            selected = [scale * x for key, x in numbers.items() if set(params) <= {*key}]
-            heights.append(max(selected, default=np.nan))
-        places = [i for i, height in enumerate(heights) if np.isfinite(height)]
-        ax.plot(places, [heights[i] for i in places], marker="o", markersize=3, **style)
-
-    def frame(self, ax: "Axes", title: str) -> None:
-        """Write the names of the commits and of the panel."""
-        ax.set_title(title, fontsize=8)
-        ax.set_xticks(range(len(self.labels)), self.labels, rotation=30, fontsize=6)
-        ax.set_xlim(-0.4, len(self.labels) - 0.6)
-        ax.tick_params(axis="y", labelsize=6)
-
-
-def calls_picture() -> "Figure":
-    """Draw the time of each call divided by numpy's, for three sizes, over the commits."""
-    history = History()
-    calls = dict.fromkeys(key[0] for key in history.numbers(history.runs[-1], CALL))
-    figure = new_figure((WIDTH * 1.2, HEIGHT * 1.2))
-    axes = figure.subplots(-(-len(calls) // 6), 6, sharex=True, sharey=True)
-    for ax in axes.flat[len(calls) :]:
-        ax.axis("off")
-    for ax, name in zip(axes.flat, calls, strict=False):
-        ax.axhline(1, color=GREY, linewidth=0.8)
-        for colour, (n, size) in zip(COLOURS, SIZES.items(), strict=False):
-            history.draw(ax, CALL, name, n, color=colour, linewidth=1.2, label=size)
-            history.draw(ax, BETWEEN, name, n, color=colour, linewidth=0.8, linestyle=":")
-        ax.set_yscale("log")
-        ax.yaxis.set_major_formatter("{x:g}")
-        history.frame(ax, name.removeprefix("reliability_"))
-        ax.tick_params(axis="x", labelrotation=90)
-    handles, names = axes[0, 0].get_legend_handles_labels()
-    figure.legend(handles, names, ncols=3, loc="outside upper center", fontsize=8, frameon=False)
-    figure.supylabel("time in multiples of the numpy code", fontsize=9)
-    return figure
-
-
-CALL = "single.Sizes.track_ratio_to_numpy"
-BETWEEN = "single.Between.track_ratio_to_numpy"
-SIZES = {"100": "100 rows", "10000": "10 000", "1000000": "1 000 000"}
-# Panels: title, benchmark, factor from the benchmark's unit to the title's, and lines.
-PANELS: list[tuple[str, str, float, list[str]]] = [
-    (
-        "first call: processor seconds", "startup.FirstCalls.track_processor_seconds", 1,
-        ["`ece`", "`estimate`", "`bootstrap`", "`fastece demo`", "`fastece warmup`"],
-    ),
-    (
-        "memory beyond 10 million rows,\nthe call that needs most: MB",
-        "memory.Memory.track_extra_megabytes", 1,
-        ["int64, float64", "int64, float32", "bool, float64"],
-    ),
-    (
-        "Accumulator.update of a million rows,\nin multiples of ece",
-        "streams.Update.track_ratio_to_other", 1, ["binary", "confidence", "auto"],
-    ),
-    (
-        "CalibrationMetric.update of 256 rows,\nin multiples of ece",
-        "streams.Metric.track_ratio_to_other", 1, ["256"],
-    ),
-]  # fmt: skip
-
-
-def costs_picture() -> "Figure":
-    """Draw first calls, memory and streams over the commits."""
-    history = History()
-    figure = new_figure((WIDTH * 1.3, HEIGHT))
-    for ax, (title, benchmark, scale, lines) in zip(
-        figure.subplots(2, 2).flat, PANELS, strict=True
-    ):
-        for colour, line in zip(COLOURS, lines, strict=False):
-            text = line.strip("`")
-            history.draw(ax, benchmark, line, scale=scale, color=colour, linewidth=1.2, label=text)
-        ax.set_ylim(bottom=0)
-        history.frame(ax, title)
-        ax.legend(fontsize=6)
-    return figure
-
-
 def label(figure: "Figure", name: str) -> None:
     """Write the names of both axes, once for all panels."""
     figure.supxlabel("score", fontsize=9)
@@ -374,8 +269,6 @@ def main() -> None:
     save(bins_picture(), folder / "bins.png")
     save(curves_picture(), folder / "no_bins.png")
     save(canonical_picture(), folder / "canonical.png")
-    save(calls_picture(), folder / "history_calls.png")
-    save(costs_picture(), folder / "history_costs.png")
 
 
 if __name__ == "__main__":

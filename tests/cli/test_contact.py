@@ -253,7 +253,6 @@ def log(choices, seed):
     return lines
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("choices", [(4, 4), (4, 2)])
 def test_logs_of_one_run_are_one_report_with_a_table_by_task(capsys, write, choices):
     paths = []

@@ -75,7 +75,6 @@ def test_folds_of_the_digits(command):
         assert (line["low"], line["high"]) == pytest.approx(result.confidence_interval, rel=1e-12)
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("content", "options", "fields", "data", "arguments"),
     [

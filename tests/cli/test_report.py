@@ -43,7 +43,6 @@ def digits():
         return archive["y_true"], archive["y_prob"]
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize(
     ("options", "parts"),
     [
@@ -52,18 +51,20 @@ def digits():
         (["--y-true", "hit", "--y-prob", "p_0", "--weights", "w"], ["effective rows", "weight"]),
         (["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--groups", "g"],
          ["Slices by g", "No slice shows miscalibration (sm", "9 by g", "9 groups are few"]),
-        (["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--by", "q"],
-         ["Slices by g, q", "slice              ", " observed  predicted ", "adjusted for all 13"]),
+        pytest.param(
+            ["--y-true", "hit", "--y-prob", "p_0", "--by", "g", "--by", "q"],
+            ["Slices by g, q", "slice              ", " observed  predicted ",
+             "adjusted for all 13"],
+            marks=pytest.mark.slow,
+        ),
         (["--y-prob", "p_0,p_1,p_2", "--setting", "classwise", "--estimator", "mmce"],
          ["Classes, most", "\n  mmce "]),
-        (["--y-prob", "p_0,p_1,p_2", "--n-bins", 60, "--estimator", "ece_kde"], ["\n  ece_kde "]),
         (["--y-prob", "p_0,p_1,p_2", "--stream", "--by", "g"], ["files            1\n", "Slices"]),
-        (["--y-prob", "p_0,p_1,p_2", "--stream", "--setting", "classwise"], ["Classes, most"]),
     ],
 )  # fmt: skip
 def test_the_first_page_is_one_screen(capsys, rows, options, parts):
     options = ["report", rows, "--y-true", "y", *options]
-    options += [] if "--stream" in options else ["--resamples", 99]
+    options += [] if "--stream" in options else ["--resamples", 19]
     page = text(capsys, *options)
     full = text(capsys, *options, "--full")
     lines = page.splitlines()
@@ -146,8 +147,7 @@ def test_empty_bins_are_null_in_json(capsys, write):
     assert diagram["count"][13] == 1
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("command", ["report", "compare", "curve", "recalibrate"])
+@pytest.mark.parametrize("command", ["report", "compare", "recalibrate"])
 def test_every_command_reads_standard_input(capsys, write, monkeypatch, command):
     path = write(SMALL)
     rows = [line.split(",") for line in SMALL.splitlines()[1:]]
@@ -191,7 +191,7 @@ def test_a_path_that_is_not_utf_8_is_printed(tmp_path, capsysbinary):
         assert err == b""
 
 
-@pytest.mark.representative(1)
+@pytest.mark.slow
 @pytest.mark.parametrize("count", [0, 32])
 def test_picture_of_a_report_has_the_diagram_and_the_curve(capsys, write, tmp_path, figures, count):
     options = ["--resamples", count, "--confidence-level", "0.9", "--plot", tmp_path / "a.svg"]

@@ -92,7 +92,6 @@ def test_a_stream_is_the_report_of_its_accumulator(capsys, write, vectors):
     assert printed == expected
 
 
-@pytest.mark.representative(1)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("setting", ["classwise", 1])
 def test_classes_one_by_one(capsys, write, vectors, setting):
@@ -214,13 +213,11 @@ def rows_of(n, **bad):
     return "\n".join(["y_true,y_prob", *rows, ""])
 
 
-@pytest.mark.representative(1)
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
     ("row", "place"),
-    [("1,x", "line 777, column y_prob: "), ("1,1.5", "line 777, column y_prob: "),
-     ("2,0.5", "line 777, column y_true: "), ("cat,0.5", "column y_true: "),
-     ("1,0.5,3", "line 777: "), ("1,", "line 777, column y_prob: ")],
+    [("1,1.5", "line 777, column y_prob: "), ("cat,0.5", "column y_true: "),
+     ("1,0.5,3", "line 777: ")],
 )  # fmt: skip
 def test_a_bad_row_in_the_middle_stops_or_is_skipped(capsys, write, row, place):
     path = write(rows_of(2000, _777=row))

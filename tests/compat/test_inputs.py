@@ -140,7 +140,6 @@ BAD = {
 }
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("name", CALLS)
 def test_messages_have_the_words_of_the_library(name, bad):

@@ -1,4 +1,6 @@
-"""Rows that count several times: how counts are read, and what is refused."""
+"""Rows that count several times: a table of counts is the table of the repeated rows."""
+
+import warnings
 
 import numpy as np
 import pytest
@@ -8,55 +10,49 @@ import fastece
 P = [0.2, 0.6, 0.9]
 Y = [0, 1, 1]
 THREE = [[0.7, 0.2, 0.1], [0.1, 0.8, 0.1]]
+SCORES = np.array([0.1, 0.3, 0.6])
+EVENTS = np.array([150, 280, 560])
+ROWS = np.array([1000, 900, 1000])
+# The same table as rows with labels.
+SPREAD = np.tile(SCORES, 2)
+HITS = np.repeat([1, 0], 3)
+COUNTS = np.concatenate([EVENTS, ROWS - EVENTS])
+TABLES = {
+    "events": ((EVENTS, SCORES), {"counts": ROWS}),
+    "classes": ((np.column_stack([ROWS - EVENTS, EVENTS]), SCORES), {"counts": ROWS}),
+    "labels": ((HITS, SPREAD), {"counts": COUNTS}),
+}
+every_table = pytest.mark.parametrize("table", TABLES)
+REPEATED = np.repeat(HITS, COUNTS), np.repeat(SPREAD, COUNTS)
 
 
-def refused(message, y=Y, p=P, **options):
-    """Assert that the error of rows is refused with a message."""
-    with pytest.raises(ValueError, match=message):
-        fastece.ece(y, p, **options)
+@every_table
+def test_counts_give_the_intervals_and_the_test_of_the_repeated_rows(table):
+    arguments, options = TABLES[table]
+    validation = fastece.validate(*arguments, n_resamples=0, **options)
+    assert validation.n == 2900
+    assert np.round(validation.oe.confidence_interval, 2).tolist() == [0.97, 1.07]
+    estimate = fastece.estimate(*arguments, **options)
+    assert np.round(estimate.confidence_interval, 3).tolist() == [0.013, 0.049]
+    assert fastece.calibration_test(*arguments, **options).p_value == 0.0005
 
 
-@pytest.mark.parametrize(
-    ("counts", "message"),
-    [
-        ([1, 2], r"^counts: must have shape \(3,\)"),
-        ([1, 0, 2], r"^counts: must be at least 1; counts\[1\] is 0; leave such rows out"),
-        ([1, -1, 2], r"^counts: must be at least 1; counts\[1\] is -1"),
-        (
-            [1, 1.5, 2],
-            r"^counts: must be whole numbers; counts\[1\] is 1.5; weights go to sample_w",
-        ),
-        ([1, np.nan, 2], r"^counts: must be finite"),
-        ([2.0**53, 2.0**53, 1], r"^counts: must add up to at most"),
-    ],
-)
-def test_counts_that_are_no_counts_are_refused(counts, message):
-    refused(message, counts=counts)
+@every_table
+def test_a_validation_of_counts_is_the_validation_of_the_repeated_rows(table):
+    arguments, options = TABLES[table]
+    of_table = fastece.validate(*arguments, n_resamples=0, **options).to_dict()
+    of_rows = fastece.validate(*REPEATED, n_resamples=0).to_dict()
+    # Newton's method for the coefficients stops where the likelihood no longer rises.
+    assert numbers(of_table) == pytest.approx(numbers(of_rows), abs=1e-7, nan_ok=True)
 
 
-@pytest.mark.parametrize(
-    ("y", "message"),
-    [
-        ([3, 1, 1], r"^y_true: must not exceed counts=, which is 2 there; y_true\[0\] is 3"),
-        ([2, 0.5, 1], r"^y_true: must be whole numbers; y_true\[1\] is 0.5"),
-        ([2, -1, 1], r"^y_true: must not be negative; y_true\[1\] is -1"),
-        ([[1, 1], [1, 1], [0, 1]], r"^y_true: must add up to counts= in each row, and row 2 has 2"),
-        ([[1, 1, 0]] * 3, r"^y_true: must have shape \(3, 2\) as counts of classes"),
-    ],
-)
-def test_counts_of_events_that_do_not_fit_are_refused(y, message):
-    refused(message, y, counts=[2, 2, 2])
-
-
-@pytest.mark.parametrize("options", [{"soft": True}, {"votes": [2, 2, 2]}])
-def test_counts_go_without_soft_labels(options):
-    refused(r"^counts: goes without soft=True and votes=", counts=[2, 2, 2], **options)
-
-
-def test_counts_go_with_arrays_alone():
-    rows = fastece.Accumulator().update(Y, P)
-    with pytest.raises(TypeError, match=r"^counts: goes with arrays"):
-        fastece.ece(rows, counts=[1, 1, 1])
+def numbers(value):
+    """List all numbers of a result in its order."""
+    if isinstance(value, dict):
+        value = list(value.values())
+    if isinstance(value, list | tuple):
+        return [number for x in value for number in numbers(x)]
+    return [float(value)] if isinstance(value, int | float) else []
 
 
 def test_labels_with_names_are_no_counts_of_events():
@@ -89,13 +85,6 @@ def test_ignored_labels_and_weights_of_zero_leave_counts_with_their_rows():
     assert value == pytest.approx(fastece.ece([0, 1], [0.2, 0.9], sample_weight=[3, 8]))
 
 
-def test_errors_name_the_rows_of_the_caller():
-    message = r"y_prob\[2\] is 1.5"
-    refused(message, [1, 2, 3], [0.2, 0.6, 1.5], counts=[4, 4, 4])
-    with pytest.raises(ValueError, match=message):
-        fastece.Accumulator().update([1, 2, 3], [0.2, 0.6, 1.5], counts=[4, 4, 4])
-
-
 def test_percents_and_logits_have_counts():
     value = fastece.ece(Y, P, counts=[3, 4, 5])
     percents = [f"{100 * p:g}%" for p in P]
@@ -104,18 +93,36 @@ def test_percents_and_logits_have_counts():
     assert fastece.ece(Y, logits, from_logits=True, counts=[3, 4, 5]) == pytest.approx(value)
 
 
-CALLS = {
-    "rows_needed": lambda **k: fastece.rows_needed(Y, P, width=0.1, **k),
-    "risk_coverage": lambda **k: fastece.decisions.risk_coverage(Y, P, **k),
-    "choose_threshold": lambda **k: fastece.decisions.choose_threshold(Y, P, accuracy=0.9, **k),
-    "a test of class vectors": lambda **k: fastece.calibration_test(
-        Y, [[0.7, 0.2, 0.1]] * 3, estimator="skce", **k
-    ),
-}
+def test_a_report_of_whole_weights_names_the_option_for_counts():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        text = str(fastece.calibration_report(HITS, SPREAD, sample_weight=COUNTS, n_resamples=0))
+        other = str(
+            fastece.calibration_report(HITS, SPREAD, sample_weight=COUNTS / 3, n_resamples=0)
+        )
+    assert "2900 in 6 rows; if these are counts, use --counts" in text
+    assert "counts" not in other
 
 
-@pytest.mark.parametrize("name", CALLS)
-def test_functions_that_need_single_rows_refuse_counts_with_the_remedy(name):
-    message = r"^counts: must be left out for .*; repeat the rows, as in np.repeat"
-    with pytest.raises(ValueError, match=message):
-        CALLS[name](counts=[2, 3, 4])
+def test_a_hundred_million_loans_in_twenty_grades_are_not_repeated():
+    rng = np.random.default_rng(0)
+    score = np.linspace(0.001, 0.3, 20)
+    loans = np.full(20, 5_000_000)
+    defaults = rng.binomial(loans, score)
+    estimate = fastece.estimate(defaults, score, counts=loans)
+    assert estimate.n == 10**8
+    assert estimate.confidence_interval.high < 1e-3
+    assert fastece.calibration_test(defaults, score, counts=loans, n_resamples=199).p_value > 0.01
+    bootstrap = fastece.bootstrap(defaults, score, counts=loans, n_resamples=99, rng=0)
+    assert bootstrap.standard_error < 1e-4
+
+
+def test_functions_that_need_single_rows_refuse_counts_with_the_remedy():
+    replicates = fastece.Accumulator(n_replicates=10, seed=0)
+    for call in (
+        lambda **x: fastece.rows_needed(Y, P, width=0.1, **x),
+        lambda **x: fastece.calibration_test(Y, [THREE[0]] * 3, estimator="skce", **x),
+        lambda **x: replicates.update(Y, P, **x),
+    ):
+        with pytest.raises(ValueError, match=r"^counts: must be left out .*repeat the rows"):
+            call(counts=[2, 3, 4])

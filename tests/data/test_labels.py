@@ -204,26 +204,6 @@ HITS = np.array([True, False, True, False])
 CONFIDENCE = np.array([0.9, 0.6, 0.3, 0.1])
 
 
-@pytest.mark.parametrize("setting", ["confidence", "top-label"])
-@pytest.mark.parametrize(
-    ("labels", "prob", "options"),
-    [
-        (HITS, CONFIDENCE, {}),
-        (HITS.tolist(), CONFIDENCE.tolist(), {}),
-        (HITS, ["90%", "60%", "30%", "10%"], {"percent": True}),
-        (np.where(HITS, "right", "wrong"), CONFIDENCE, {"pos_label": "right"}),
-        (["Correct", "incorrect", None, "correct"], CONFIDENCE, {"pos_label": "Correct"}),
-    ],
-)
-def test_right_and_wrong_are_no_classes_beside_scores_below_one_half(
-    setting, labels, prob, options
-):
-    rule = r"y_prob: must be at least 0.5 in this setting, as y_true says right or wrong; "
-    remedy = "leave setting= out: .* binary problem, or write labels as 0 and 1"
-    with pytest.raises(ValueError, match=rf"^{rule}y_prob\[2\] is 0.3; {remedy}"):
-        fastece.ece(labels, prob, setting=setting, **options)
-
-
 def test_right_and_wrong_are_read_where_no_score_would_be_folded():
     expected = fastece.ece(HITS.astype(int), CONFIDENCE, setting="confidence")
     assert expected != fastece.ece(HITS, CONFIDENCE)
@@ -236,8 +216,6 @@ def test_right_and_wrong_are_read_where_no_score_would_be_folded():
     assert fastece.ece(HITS, vectors, setting="confidence") == expected
 
 
-def test_right_and_wrong_are_no_classes_of_logits_and_streams():
-    with pytest.raises(ValueError, match=r"^y_prob: must be at least 0 .*; y_prob\[2\] is -1.0;"):
-        fastece.ece(HITS, [2.0, 1.0, -1.0, -2.0], setting="confidence", from_logits=True)
+def test_right_and_wrong_are_no_classes_of_streams():
     with pytest.raises(ValueError, match=r"^y_prob: must be at least 0.5 .*; y_prob\[2\] is 0.3;"):
         fastece.Accumulator(setting="confidence").update(HITS, CONFIDENCE)

@@ -1,4 +1,4 @@
-"""Options of reading: each works by name in every function that shows it."""
+"""Options of calls: each works by name where it is shown, and an unknown one is answered."""
 
 import inspect
 import pydoc
@@ -12,6 +12,7 @@ from scipy.special import logit
 
 import fastece
 from fastece import decisions, metrics
+from fastece.data import parameters
 from fastece.data.options import (
     DEFAULT_OPTIONS,
     GROUPED_NAMES,
@@ -21,6 +22,7 @@ from fastece.data.options import (
     reading_options,
     split_options,
 )
+from fastece.data.parameters import check_jobs
 from fastece.estimators.table import ESTIMATORS, GroupedEstimatorKeywords
 
 RNG = np.random.default_rng(3)
@@ -154,6 +156,50 @@ def test_an_unknown_option_names_the_nearest_and_lists_the_known(function, rows,
     assert set(shown) <= set(listed)
 
 
+@pytest.mark.parametrize(
+    ("call", "remark"),
+    [
+        (fastece.bootstrap, "perhaps rng= is meant"), (fastece.estimate, "perhaps rng= is meant"),
+        (fastece.reliability_curve, "perhaps rng= is meant"), (fastece.ece, "known: "),
+        (fastece.reliability_diagram, "known: "),
+        (lambda *_, **options: fastece.sklearn.scorer(**options), "known: "),
+    ],
+)  # fmt: skip
+def test_names_of_seeds_elsewhere_are_answered_with_rng_where_there_is_one(call, remark):
+    for name in ("seed", "random_state"):
+        start = rf"^{name}: is not a parameter of the estimator \w+, nor an option of \w+; "
+        with pytest.raises(TypeError, match=start + remark) as error:
+            call(Y, P, **{name: 3})
+        assert "; options of " in str(error.value)
+
+
+def test_the_nearest_name_is_the_one_that_is_meant():
+    for name, meant in {
+        "nbins": "n_bins",
+        "sample_weights": "sample_weight",
+        "edge": "edges",
+    }.items():
+        with pytest.raises(TypeError, match=rf"^{name}: .*; perhaps {meant}= is meant; known: "):
+            fastece.bootstrap(Y, P, **{name: 3})
+    with pytest.raises(TypeError, match=r"nor an option of ece; known: 'n_bins', "):
+        fastece.ece(Y, P, qqq=3)
+
+
+def test_an_estimator_without_bins_has_no_diagram():
+    class Brier:
+        def prepare(self, sample, size):  # noqa: ARG002
+            return sample
+
+        def evaluate(self, plan, c):
+            return float(np.average((plan.y - plan.s) ** 2, weights=c))
+
+    assert fastece.ece(Y, P, estimator=Brier()) == pytest.approx(np.mean((Y - P) ** 2))
+    with pytest.raises(TypeError, match="a reliability diagram needs bins"):
+        fastece.reliability_diagram(Y, P, estimator=Brier())
+    with pytest.raises(TypeError, match="n_bins: is not a parameter of the estimator Brier"):
+        fastece.ece(Y, P, estimator=Brier(), n_bins=3)
+
+
 def test_all_lists_of_options_are_one():
     assert GroupedKeywords.__optional_keys__ == {*GROUPED_NAMES}
     parameters = {field.name for x in ESTIMATORS.values() for field in fields(x)}
@@ -176,3 +222,25 @@ def test_a_call_without_options_makes_no_object():
     assert repr(options) == repr(ReadingOptions(labels=[1, 2], percent=True))
     with pytest.raises(AttributeError):
         options.percent = False
+
+
+# --- threads --------------------------------------------------------------------------------------
+
+
+def test_jobs_are_counted_as_elsewhere(monkeypatch):
+    assert check_jobs(None) == 1
+    assert check_jobs(3) == 3
+    monkeypatch.setattr(parameters, "processors", lambda: 4)
+    assert [check_jobs(n) for n in (-1, -2, -(10**6))] == [4, 3, 1]
+
+
+def test_processors_are_those_that_the_process_may_use(monkeypatch):
+    monkeypatch.setattr("os.cpu_count", lambda: 64)
+    monkeypatch.setattr("os.sched_getaffinity", lambda pid: {3 + pid, 5, 7}, raising=False)
+    monkeypatch.delattr("os.process_cpu_count", raising=False)
+    assert parameters.processors() == 3
+    monkeypatch.setattr("os.process_cpu_count", lambda: 2, raising=False)
+    assert parameters.processors() == 2
+    monkeypatch.delattr("os.process_cpu_count")
+    monkeypatch.delattr("os.sched_getaffinity")
+    assert parameters.processors() == 64

@@ -1,12 +1,14 @@
 """Data and options that are refused: argument, rule, and the first bad entry with its value."""
 
+import warnings
+from functools import partial
 from math import inf, nan
 
 import numpy as np
 import pytest
 
 import fastece
-from fastece import Binned
+from fastece import Binned, InputError, InputTypeError
 from helpers.bad_input import CLASS_TRUE, PROB, ROWS, TRUE, WEIGHT, classes, ece, message_of, put
 
 
@@ -134,7 +136,8 @@ BINARY = [
     ({"estimator": "ece_x"}, "estimator: must be a known name, got 'ece_x'; known: 'ece', 'ece_a'"),
     ({"estimator": 3}, "be a name or an object with prepare and evaluate, got 3; known: 'ece'"),
     ({"setting": "multi"}, f"{SETTING} 'multi'; known: 'auto', 'binary', 'confidence'"),
-    ({"setting": True}, f"{SETTING} True"),
+    *[({"setting": bad}, f"{SETTING} {bad!r}") for bad in (True, None, "top")],
+    ({"setting": -1}, "setting: must be a class index from 0 to 1, got -1"),
     ({"setting": 2}, "setting: must be a class index from 0 to 1, got 2"),
     ({"bins": 10}, "bins: is not a parameter of the estimator Binned, nor an option of ece; perha"),
     ({"from_logits": "no"}, "from_logits: must be True or False, got 'no'"),
@@ -187,14 +190,183 @@ CLASSES = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "message"), BINARY)
-def test_binary_data_and_options_are_refused(options, message):
-    assert message in message_of(lambda: ece(**options))
+# Counts of rows, and of their events.
+COUNTED = [
+    ({"counts": [1, 2]}, "counts: must have shape (3,)"),
+    ({"counts": [1, 0, 2]}, "counts: must be at least 1; counts[1] is 0; leave such rows out"),
+    ({"counts": [1, -1, 2]}, "counts: must be at least 1; counts[1] is -1"),
+    ({"counts": [1, 1.5, 2]}, "counts: must be whole numbers; counts[1] is 1.5; weights go to sam"),
+    ({"counts": [1, nan, 2]}, "counts: must be finite"),
+    ({"counts": [2.0**53, 2.0**53, 1]}, "counts: must add up to at most"),
+    ({"soft": True}, "counts: goes without soft=True and votes="),
+    ({"votes": [2, 2, 2]}, "counts: goes without soft=True and votes="),
+    ({"y": [3, 1, 1]}, "y_true: must not exceed counts=, which is 2 there; y_true[0] is 3"),
+    ({"y": [2, 0.5, 1]}, "y_true: must be whole numbers; y_true[1] is 0.5"),
+    ({"y": [2, -1, 1]}, "y_true: must not be negative; y_true[1] is -1"),
+    ({"y": [[1, 1], [1, 1], [0, 1]]}, "y_true: must add up to counts= in each row, and row 2 has"),
+    ({"y": [[1, 1, 0]] * 3}, "y_true: must have shape (3, 2) as counts of classes"),
+    ({"y": [1, 2, 2], "p": [0.2, 0.6, 1.5]}, "y_prob[2] is 1.5"),
+]
+
+# Soft labels and votes; P3 are two class vectors.
+S3 = [0.2, 0.7, 0.4]
+P3 = [[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]]
+SHARE = "lie in [0, 1]; y_true"
+SOFT = [
+    (([0.1, 1.2, 0.3], S3), {"soft": True}, f"{SHARE}[1] is 1.2"),
+    (([0.1, 0.2, -0.3], S3), {"soft": True}, f"{SHARE}[2] is -0.3"),
+    (([0.1, nan, 0.3], S3), {"soft": True}, f"{SHARE}[1] is nan"),
+    (([0.1, 0.2], S3), {"soft": True}, "soft labels must have shape (3,) or (3, 2), got (2,)"),
+    (([0.1, 0.2], P3), {"soft": True}, "soft labels must have shape (2, 3), got (2,)"),
+    ((np.zeros((3, 3)), S3), {"soft": True}, "got (3, 3)"),
+    (([[0.5, 0.5, 0], [0.5, 0.4, 0]], P3), {"soft": True}, "sum to 1"),
+    (([1, 2, 0], S3), {"votes": [2, 1, 1]}, "numbers of votes"),
+    (([1, -1, 0], S3), {"votes": [2, 1, 1]}, "numbers of votes"),
+    (([1, 0.5, 0], S3), {"votes": [2, 1, 1]}, "y_true: must be whole numbers"),
+    (([[1, 1, 0], [1, 1, 1]], P3), {"votes": [2, 2]}, "votes= in all"),
+    (([1, 0, 0], S3), {"votes": [1, 1.5, 1]}, "whole numbers"),
+    (([1, 0, 0], S3), {"votes": [1, -1, 1]}, "votes: must not be negative; votes[1] is -1"),
+    (([0, 0, 0], S3), {"votes": [0, 0, 0]}, "votes: must not all be 0"),
+    (([1, 0, 0], S3), {"votes": [1, 1]}, "votes: must have shape (3,)"),
+    (([1, 0, 0], S3), {"votes": 3}, "votes: must be an array, no int"),
+    (([1, 0, 0], S3), {"soft": "yes"}, "soft: must be True or False"),
+    (([1, 0, 0], [0.2, 1.3, 0.4]), {"soft": True}, "y_prob: probabilities must lie in [0, 1]"),
+    (([1, 0.5, 0], [0.2, 1.3, 0.4]), {"soft": True}, "y_prob[1] is 1.3"),
+    (([1, 0, 0], S3), {"soft": True, "labels": ["a", "b"]}, "labels: names hard labels"),
+    (([1, 0, 0], S3), {"soft": True, "pos_label": 1}, "labels: names hard labels"),
+    (([1, 0, 0], S3), {"soft": True, "sample_weight": [1, 0]}, "sample_weight: must have shape"),
+    (
+        ([1, 0, 0], S3),
+        {"soft": True, "ignore_label": 1},
+        "ignore_label: goes with hard labels, not",
+    ),
+    (([0, 0.5, 1], S3), {}, "y_true[1] is 0.5; shares of votes: soft=True, or it"),
+]
+
+# Pixels: labels (2, 2, 3) and class vectors on axis 1.
+GRID = np.arange(12).reshape(2, 2, 3) % 4
+PIXELS = np.full((2, 4, 2, 3), 0.25)
+IMAGES = [
+    ((GRID, PIXELS), {}, "for classes on axis 1 pass class_axis=1"),
+    ((GRID, put(PIXELS, ((1, 3, 0, 2), nan))), {"class_axis": 1}, "y_prob[1, 3, 0, 2] is nan"),
+    ((put(GRID, ((1, 0, 2), 7)), PIXELS), {"class_axis": 1}, "y_true[1, 0, 2] is 7"),
+    (
+        (GRID[:, 0], PIXELS),
+        {"class_axis": 1},
+        "y_true: must have shape (2, 2, 3) with class_axis=, as y_prob has",
+    ),
+    (
+        (GRID, PIXELS),
+        {"class_axis": 1, "sample_weight": np.ones(2)},
+        "sample_weight: must have shape (2, 2, 3)",
+    ),
+    (
+        (GRID, PIXELS),
+        {"class_axis": 4},
+        "class_axis: must be an axis of y_prob from -4 to 3, got 4",
+    ),
+    ((GRID, PIXELS), {"class_axis": True}, "class_axis: must be an axis of y_prob, got True"),
+    ((TRUE, PROB), {"class_axis": 1}, "y_prob: must have at least 2 dimensions with class_axis="),
+    ((GRID, PIXELS), {"class_axis": 1, "soft": True}, "class_axis: goes without soft=True and vot"),
+    (
+        (GRID, PIXELS),
+        {"class_axis": 1, "votes": GRID},
+        "class_axis: goes without soft=True and vot",
+    ),
+    ((GRID[:1] % 2, PIXELS[:1, :1]), {}, "for classes on axis 1 pass class_axis=1"),
+    ((GRID % 2, PIXELS[:, 0]), {}, "pass np.ravel(y_true) and np.ravel(y_prob)"),
+]
+
+# Several yes/no tasks.
+YES = np.array([[0.0, 1.0, nan], [1.0, nan, 1.0], [1.0, 0.0, 0.0]])
+TASKS = np.full((3, 3), 0.5)
+OF_TASKS = {"setting": "tasks"}
+SEVERAL = [
+    ((YES[:, :2], TASKS), OF_TASKS, "y_true: must have the shape (n, T) of y_prob"),
+    ((YES[:, 0], TASKS), OF_TASKS, "y_true: must have the shape (n, T) of y_prob"),
+    ((YES[:, 0], TASKS[:, 0]), OF_TASKS, "setting: 'tasks' needs y_prob of shape (n, T)"),
+    ((np.where(np.arange(3) == 1, nan, YES), TASKS), OF_TASKS, "y_true: has no label of task 1"),
+    ((2 * YES, TASKS), OF_TASKS, "y_true: labels must be from 0 to 1"),
+    ((YES[:, :0], TASKS[:, :0]), OF_TASKS, "y_true: must have a column for each task"),
+    ((YES, put(TASKS, ((2, 2), 1.5))), OF_TASKS, "y_prob[2, 2] is 1.5"),
+    ((YES, TASKS), OF_TASKS | {"sample_weight": [1, 0, 0]},
+     "sample_weight: must not all be 0 where task 2 has a label"),
+    ((YES, TASKS), {}, "for several yes/no tasks: setting='tasks'"),
+    ((np.nan_to_num(YES).astype(int), TASKS), {}, "for several yes/no tasks: setting='tasks'"),
+    *[((YES, [TASKS[:, :2]] * 3), options, "np.stack([q[:, 1] for q in y_prob], 1) with setting='t")
+      for options in ({}, OF_TASKS)],
+]  # fmt: skip
+
+# Percents, and units that the data prove.
+HITS = np.arange(40) % 2
+UNITS = [
+    ((HITS, np.arange(40) + 40), {}, "y_true comes first, or percentages: percent=True"),
+    ((HITS, np.arange(40) / 2 + 5.25), {}, "percentages: percent=True; decimal odds: 1 / odds"),
+    (([0, 1], ["50%", "high"]), {"percent": True}, "must be percents; y_prob[1] is 'high'"),
+    (
+        ([0, 1], [50, 20]),
+        {"percent": True, "from_logits": True},
+        "percent: goes without from_logits",
+    ),
+    (([0, 1], [0.2, nan]), {}, "keep = ~np.isnan(y_prob), then pass y_true[keep] and y_prob[keep]"),
+    (([0, 1], [[0.2, 0.8], [nan, 0.5]]), {}, "keep = ~np.isnan(y_prob).any(1)"),
+    (
+        ([0, 255, 1], S3),
+        {},
+        "from 0 to 1; y_true[1] is 255; labels= names other classes, or ignore",
+    ),
+    (([255, 255, 255], S3), {"ignore_label": 255}, "has no label other than 255, which is ignored"),
+]
+
+# Right or wrong beside confidences, of which some would be folded.
+RIGHT = (
+    "y_prob: must be at least 0.5 in this setting, as y_true says right or wrong; y_prob[2] is 0.3"
+)
+SURE = [0.9, 0.6, 0.3, 0.1]
+ANSWERED = [
+    (([True, False, True, False], SURE), {}, f"{RIGHT}; leave setting= out"),
+    ((np.array([1, 0, 1, 0], bool), ["90%", "60%", "30%", "10%"]), {"percent": True}, RIGHT),
+    ((["right", "wrong"] * 2, SURE), {"pos_label": "right"}, RIGHT),
+    ((["Correct", "incorrect", None, "correct"], SURE), {"pos_label": "Correct"}, RIGHT),
+    (([True, False, True, False], [2.0, 1.0, -1.0, -2.0]), {"from_logits": True},
+     "y_prob: must be at least 0 in this setting, as y_true says right or wrong; y_prob[2] is -1"),
+]  # fmt: skip
+TOP = [(data, {"setting": name} | options, message) for data, options, message in ANSWERED
+       for name in ("confidence", "top-label")]  # fmt: skip
 
 
-@pytest.mark.parametrize(("options", "message"), CLASSES)
-def test_class_vectors_and_their_labels_are_refused(options, message):
-    assert message in message_of(lambda: classes(**options))
+def counted(y=(0, 1, 1), p=(0.2, 0.6, 0.9), **options):
+    return fastece.ece(list(y), list(p), **{"counts": [2, 2, 2]} | options)
+
+
+# Calls of ece by their table, each with words of its refusal.
+CALLS = {
+    "binary": [(partial(ece, **options), words) for options, words in BINARY],
+    "classes": [(partial(classes, **options), words) for options, words in CLASSES],
+    "counts": [(partial(counted, **options), words) for options, words in COUNTED],
+    **{
+        name: [(partial(fastece.ece, *data, **options), words) for data, options, words in rows]
+        for name, rows in (
+            ("soft labels", SOFT), ("images", IMAGES), ("tasks", SEVERAL), ("units", UNITS),
+            ("top labels", TOP),
+        )
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", CALLS)
+def test_bad_input_is_named_by_argument_rule_index_and_value(table):
+    rows = CALLS[table]
+    wrong = {}
+    for k, (call, words) in enumerate(rows):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            with pytest.raises((InputError, InputTypeError)) as caught:
+                call()
+        message = str(caught.value)
+        if words not in message or not message.startswith(f"{caught.value.argument}: "):
+            wrong[k, words] = message
+    assert not wrong
 
 
 @pytest.mark.parametrize("prob", [100 * PROB, 100 * ROWS])

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from matplotlib.figure import Figure
 
 import fastece
-from fastece import SKCE, Accumulator, InputError, InputTypeError
+from fastece import SKCE, InputError
 from fastece.estimators.table import ESTIMATORS
 
 # They leave out a row by itself.
@@ -247,74 +247,26 @@ def test_every_function_takes_soft_labels():
 
 # --- refusals -----------------------------------------------------------------------------------
 
-S = [0.2, 0.7, 0.4]
-P = [[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]]
 
-
-@pytest.mark.parametrize(
-    ("data", "options", "argument", "rule", "index"),
-    [
-        (([0.1, 1.2, 0.3], S), {"soft": True}, "y_true", r"lie in \[0, 1\]", (1,)),
-        (([0.1, 0.2, -0.3], S), {"soft": True}, "y_true", r"lie in \[0, 1\]", (2,)),
-        (([0.1, np.nan, 0.3], S), {"soft": True}, "y_true", r"lie in \[0, 1\]", (1,)),
-        (([0.1, 0.2], S), {"soft": True}, "y_true", r"shape \(3,\) or \(3, 2\), got \(2,\)", None),
-        (([0.1, 0.2], P), {"soft": True}, "y_true", r"shape \(2, 3\), got", None),
-        ((np.zeros((3, 3)), S), {"soft": True}, "y_true", r"got \(3, 3\)", None),
-        (([[0.5, 0.5, 0], [0.5, 0.4, 0]], P), {"soft": True}, "y_true", "sum to 1", (1,)),
-        (([1, 2, 0], S), {"votes": [2, 1, 1]}, "y_true", "numbers of votes", (1,)),
-        (([1, 0.5, 0], S), {"votes": [2, 1, 1]}, "y_true", "whole numbers", (1,)),
-        (([1, -1, 0], S), {"votes": [2, 1, 1]}, "y_true", "numbers of votes", (1,)),
-        (([[1, 1, 0], [1, 1, 1]], P), {"votes": [2, 2]}, "y_true", "{votes} in all", (1,)),
-        (([1, 0, 0], S), {"votes": [1, 1.5, 1]}, "y_true", "whole numbers", (1,)),
-        (([1, 0, 0], S), {"votes": [1, -1, 1]}, "votes", "must not be negative", (1,)),
-        (([0, 0, 0], S), {"votes": [0, 0, 0]}, "votes", "must not all be 0", None),
-        (([1, 0, 0], S), {"votes": [1, 1]}, "votes", r"shape \(3,\)", None),
-        (([1, 0, 0], [0.2, 1.3, 0.4]), {"soft": True}, "y_prob", r"lie in \[0, 1\]", (1,)),
-        (([1, 0.5, 0], [0.2, 1.3, 0.4]), {"soft": True}, "y_prob", r"lie in \[0, 1\]", (1,)),
-        (([1, 0, 0], S), {"soft": True, "labels": ["a", "b"]}, "labels", "names hard labels", None),
-        (([1, 0, 0], S), {"soft": True, "pos_label": 1}, "labels", "names hard labels", None),
-        (([1, 0, 0], S), {"soft": True, "sample_weight": [1, 0]}, "sample_weight", "shape", None),
-    ],
-)
-def test_bad_input(data, options, argument, rule, index):
-    for function in (fastece.ece, fastece.estimate):
-        with pytest.raises(InputError) as caught:
-            function(*data, **options)
-        error = caught.value
-        assert (error.argument, error.index) == (argument, index)
-        assert pytest.raises(InputError, match=rule.replace("{votes}", "votes="))
-        assert error.rule
-    with pytest.raises(InputError, match=rule.replace("{votes}", "votes=")):
-        fastece.ece(*data, **options)
-
-
-def test_other_bad_input():
-    with pytest.raises(InputTypeError, match="soft: must be True or False"):
-        fastece.ece([0, 1], [0.2, 0.8], soft="yes")
-    with pytest.raises(InputTypeError, match="votes: must be an array, no int"):
-        fastece.ece([0, 1], [0.2, 0.8], votes=3)
+def test_columns_groups_and_sums_of_soft_labels_are_checked():
+    shares = [[0.2, 0.3, 0.5], [0.1, 0.2, 0.7]]
     columns = ["cat", "cow", "dog"]
-    p = pd.DataFrame(P, columns=columns)
-    q = pd.DataFrame(P, columns=columns)
-    assert fastece.ece(q, p, soft=True) == fastece.ece(P, P, soft=True)
+    p = pd.DataFrame(shares, columns=columns)
+    q = pd.DataFrame(shares, columns=columns)
+    assert fastece.ece(q, p, soft=True) == fastece.ece(shares, shares, soft=True)
     with pytest.raises(InputError, match="must have y_prob's columns, \\['cat', 'cow', 'dog'\\]"):
         fastece.ece(q[columns[::-1]], p, soft=True)
     with pytest.raises(InputError, match="at least 2 soft labels"):
         fastece.estimate([0.5, 0.2], [0.2, 0.4], soft=True, sample_weight=[1, 0])
     short = np.array([[0.5, 0.3, 0.1], [0.1, 0.2, 0.7]])
     with pytest.warns(UserWarning, match="1 of 2 rows do not sum to 1") as caught:
-        fastece.ece(P, short, soft=True)
+        fastece.ece(shares, short, soft=True)
     assert len(caught) == 1
 
 
 def test_what_cannot_take_soft_labels_says_so():
     k, m, s, _, _ = binary()
     q, p = classes()
-    stream = Accumulator().update(k > 2, s)
-    with pytest.raises(TypeError, match="soft: goes with arrays, and here is <Accumulator"):
-        fastece.ece(stream, soft=True)
-    with pytest.raises(TypeError, match="votes: goes with arrays"):
-        fastece.estimate(stream, votes=m)
     for estimator in ("canonical", SKCE(form="unbiased")):
         for function in (fastece.ece, fastece.bootstrap, fastece.calibration_test):
             with pytest.raises(InputError, match="y_true: must not be soft for the"):
@@ -343,9 +295,8 @@ def opinions(law, rng, c):
 @pytest.mark.parametrize(
     ("law", "votes", "low", "high"),
     [
-        (3.0, 40, 0.0, 1.0), ("none", None, 0.0, 1.0), ("few", None, 0.03, 0.3),
-        pytest.param(0.2, 5, 0.0, 1.0, marks=pytest.mark.long),
-        pytest.param("sure", None, 0.05, 0.95, marks=pytest.mark.long),
+        (0.2, 5, 0.0, 1.0), ("few", None, 0.03, 0.3),
+        ("sure", None, 0.05, 0.95),
     ],
 )  # fmt: skip
 def test_calibrated_models_are_rejected_as_often_as_they_may(law, votes, low, high):
@@ -363,7 +314,7 @@ def test_calibrated_models_are_rejected_as_often_as_they_may(law, votes, low, hi
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("law", "votes"), [(0.05, 5), ("none", 5), (3.0, None)])
+@pytest.mark.parametrize(("law", "votes"), [(0.05, 5), (3.0, None)])
 def test_intervals_of_soft_labels_cover(law, votes):
     """Intervals of 40 calibrated models and of 40 that are off: 72 or more cover the error.
 
@@ -384,8 +335,3 @@ def test_intervals_of_soft_labels_cover(law, votes):
             held[name].append(low <= truth <= high)
     for name, covered in held.items():
         assert np.sum(covered) >= 72, name
-
-
-def test_field_shares_without_soft_are_refused_with_the_option():
-    with pytest.raises(ValueError, match=r"y_true\[1\] is 0\.5; shares of votes: soft=True, or it"):
-        fastece.ece([0, 0.5, 1], [0.2, 0.5, 0.9])

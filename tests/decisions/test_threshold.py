@@ -4,10 +4,10 @@ import json
 import tracemalloc
 from dataclasses import replace
 from pathlib import Path
-from runpy import run_path
 
 import numpy as np
 import pytest
+import threshold_promises
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import betainc
@@ -301,10 +301,7 @@ def test_a_choice_holds_few_numbers_of_each_row(options, bytes_of_row):
 @pytest.mark.filterwarnings("ignore:.*no row is a miss")
 def test_promises_are_broken_in_at_most_5_percent(name):
     """If 5 % are broken, more than 13 of 100 are by chance once in 2000 such tests."""
-    code = run_path(
-        str(Path(__file__).parents[2] / "scripts" / "evidence" / "threshold_promises.py")
-    )
     for n in (100, 150, 1500):
-        simulations = [code["one_simulation"](name, n, number) for number in range(100)]
+        simulations = [threshold_promises.one_simulation(name, n, number) for number in range(100)]
         broken, _, _ = np.mean(simulations, axis=0)
         assert broken <= 0.13

@@ -236,8 +236,7 @@ def weighted_quantiles(values, weights, q):
     return np.interp(q, np.cumsum(weights[order]) / weights.sum(), values[order])
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize("name", ["too sure", "sharp"])
 def test_posterior_is_that_of_importance_sampling(name):
     curves = Curves(cells_of_rows(PROBLEMS[name].sorted()))
     errors, weights = importance_sample(curves)
@@ -296,8 +295,7 @@ def laws_of_intervals(posterior, n_levels=60):
     assert (ends[begins_at_0, 0] == 0).all()
 
 
-@pytest.mark.representative(6)
-@pytest.mark.parametrize("seed", range(30))
+@pytest.mark.parametrize("seed", range(6))
 def test_a_higher_level_is_never_narrower(seed):
     rng = np.random.default_rng(seed)
     n = int(rng.integers(1, 80))
@@ -459,9 +457,10 @@ CURVES = {
 }
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("name", CURVES)
-@pytest.mark.parametrize("n", [60, 500])
+@pytest.mark.parametrize(
+    ("name", "n"),
+    [("calibrated", 60), ("too sure", 500), ("one side", 60), ("a wave", 500), ("stairs", 60)],
+)
 def test_interval_holds_the_true_error(name, n):
     """Of 80 intervals at 95 %, at least 68: fewer has a probability of 5e-5 where 95 % hold it, of
     0.4 % where 92 % do."""

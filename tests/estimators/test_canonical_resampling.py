@@ -12,7 +12,7 @@ from fastece.data.reading import read_problems
 from fastece.estimators.draws import Counts, Labels
 from fastece.resampling.draws import RowLists, Units, make_row_draws
 from helpers import canonical_cases as cases
-from helpers.canonical_cases import ESTIMATORS, FORMS, assert_near, near
+from helpers.canonical_cases import ESTIMATORS, assert_near, near
 from helpers.chance import ALPHA, chi_square_p
 from helpers.resample_cases import same_bits
 from helpers.samples import draws
@@ -20,7 +20,7 @@ from helpers.samples import draws
 NAMES = ["canonical", "skce"]
 # Rows of which no kernel is kept in memory.
 MANY = 4100
-LARGE = ["canonical, wide", "skce, default", "skce, biased", "canonical, norm 2"]
+LARGE = ["canonical, norm 2", "skce, biased"]
 
 
 def data(n=24, n_classes=3, seed=0, weighted=False):
@@ -38,12 +38,10 @@ def plan_of(estimator, y, p, v=None, size=None):
     return estimator.prepare(sample, len(y) if size is None else size)
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_values_of_multiplicities_are_those_of_the_reference(name, weighted):
+def test_values_of_multiplicities_are_those_of_the_reference(name):
     estimator = ESTIMATORS[name]
-    y, p, v = data(14, weighted=weighted)
+    y, p, v = data(14, weighted=[*ESTIMATORS].index(name) % 2)
     plan = plan_of(estimator, y, p, v)
     c = draws(14, 14)[0]
     for r in range(6):
@@ -114,12 +112,10 @@ def test_values_of_other_hits_of_a_binary_problem(name):
         assert_near(values[r], cases.expected(estimator, labels[0, :, r], sample.s, v))
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", ESTIMATORS)
-def test_the_true_error_is_that_of_the_reference(name, weighted):
+def test_the_true_error_is_that_of_the_reference(name):
     estimator = ESTIMATORS[name]
-    y, p, v = data(12, weighted=weighted)
+    y, p, v = data(12, weighted=[*ESTIMATORS].index(name) % 2)
     plan = plan_of(estimator, y, p, v)
     q = np.random.default_rng(4).dirichlet(np.ones(3), 12)
     for chances in (q, 0.5 * q + 0.5 * p, np.eye(3)[y]):
@@ -127,9 +123,9 @@ def test_the_true_error_is_that_of_the_reference(name, weighted):
     assert estimator.truth(plan, p) == 0
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("size", [2, 5, 100, 130])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize(
+    ("name", "size"), [("skce", 2), ("canonical", 5), ("canonical", 100), ("skce", 130)]
+)
 def test_draws_of_any_size_count_copies_as_one_row(name, size):
     # Few of many rows are lists of rows, in which a row may stand twice.
     y, p, v = data(100, weighted=True)
@@ -186,12 +182,10 @@ def test_without_a_kept_kernel_values_are_the_same(name):
     assert estimator.truth(plan, q) > 0
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("weighted", [False, True])
-@pytest.mark.parametrize("estimator", [*NAMES, DirichletKDE(0.02, 2.0), *map(SKCE, FORMS)], ids=str)
-def test_the_p_value_counts_errors_as_large_as_that_of_the_data(estimator, weighted):
+@pytest.mark.parametrize("estimator", [*NAMES, DirichletKDE(0.02, 2.0), SKCE("biased")], ids=str)
+def test_the_p_value_counts_errors_as_large_as_that_of_the_data(estimator):
     y, p = cases.draw(40, 3)
-    v = np.random.default_rng(1).random(40) if weighted else None
+    v = np.random.default_rng(1).random(40) if isinstance(estimator, str) else None
     options = {"estimator": estimator, "sample_weight": v}
     result = calibration_test(y, p, n_resamples=99, rng=1, **options)
     assert type(result.value) is type(result.p_value) is float
@@ -263,7 +257,6 @@ def test_what_neither_the_top_label_nor_a_class_shows():
 TIED = np.array([0.3] * 7 + [0.6, 0.6, 0.9])
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("scores", [cases.draw(30, 2, 11)[1][:, 1], TIED], ids=len)
 @pytest.mark.parametrize("name", NAMES)
 def test_a_binary_problem_is_that_of_two_columns(name, scores):
@@ -281,17 +274,16 @@ def test_a_binary_problem_is_that_of_two_columns(name, scores):
         assert law.pvalue > ALPHA, setting
 
 
-# Of 400 simulations 2 to 9 % may be false alarms. That there are fewer or more is up to chance, for
-# a test whose level is exactly 5 %, in 0.1 % of all seeds (a binomial law); in 0.2 % where each
-# 32 simulations share one null law of 199 replicates, which is off by 1.5 % itself.
-MIN_RATE = 0.02
-MAX_RATE = 0.09
-SIMULATIONS = 400
-CASES = list(product(NAMES, [3, 10]))
+# Of 200 simulations 1 to 10 % may be false alarms. That there are fewer or more is up to chance, for
+# a test whose level is exactly 5 %, in 0.2 % of all seeds (a binomial law).
+MIN_RATE = 0.01
+MAX_RATE = 0.10
+SIMULATIONS = 200
+CASES = [("canonical", 10), ("skce", 3)]
 
 
 def rate(n, n_classes, **options):
-    """Share of p-values of at most 5 %, of 400 simulations."""
+    """Share of p-values of at most 5 %, of the simulations."""
     rejected = 0
     for seed in range(SIMULATIONS):
         rng = np.random.default_rng([n, n_classes, seed])
@@ -312,9 +304,9 @@ def test_the_level_is_5_percent(name, n_classes):
 @pytest.mark.slow
 @pytest.mark.parametrize("shift", ["one class", "none of its own"])
 def test_intervals_of_whole_vectors_hold_the_true_error(shift):
-    # An interval that holds it in 95 % of cases misses more than 4 times in 0.3 % of seeds.
+    # An interval that holds it in 95 % of cases misses more than 3 times in 0.2 % of seeds.
     misses = {"skce": 0, "canonical": 0}
-    for seed in range(20):
+    for seed in range(12):
         rng = np.random.default_rng(seed)
         n, n_classes = (80, 8) if shift == "one class" else (80, 3)
         p = rng.dirichlet(np.ones(n_classes), n)
@@ -330,4 +322,4 @@ def test_intervals_of_whole_vectors_hold_the_true_error(shift):
             estimate = fastece.estimate(y, p, estimator=name, n_resamples=199, rng=seed)
             low, high = estimate.confidence_interval
             misses[name] += not low <= truth <= high
-    assert max(misses.values()) <= 4, misses
+    assert max(misses.values()) <= 3, misses

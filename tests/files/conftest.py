@@ -1,7 +1,10 @@
-"""Files of predictions in a folder of their own."""
+"""Files of predictions in a folder of their own, and the calibration error that a report shows."""
+
+import json
 
 import pytest
 
+from helpers.command_line import run
 from helpers.prediction_files import encoded
 
 
@@ -20,3 +23,15 @@ def write(tmp_path):
         return path
 
     return write_file
+
+
+@pytest.fixture
+def error_of(capsys):
+    """Give the calibration error over 15 bins that a report of a file shows."""
+
+    def read_error(path, *options):
+        code, out, err = run(capsys, "report", path, *options, "--json")
+        assert code == 0, err
+        return next(x["value"] for x in json.loads(out)["measures"] if x["name"] == "ece")
+
+    return read_error

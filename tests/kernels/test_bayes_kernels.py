@@ -1,6 +1,5 @@
 """The Bayesian curve's loops, compiled and as plain Python, against dense matrices."""
 
-from itertools import product
 from math import inf, log
 
 import numpy as np
@@ -8,7 +7,6 @@ import pytest
 
 from fastece.estimators.bayes.process import arrange_priors
 from fastece.kernels import NO_WEIGHTS, bayes
-from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference
 
 FAMILIES = [(4.0, 4), (12.0, 2), (1.5, 4), (2.0, 2)]
@@ -54,8 +52,8 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
         y = (rng.random(s.size) < s).astype(np.uint8)
         w = rng.integers(1, 4, s.size).astype(np.float64) if weighted else NO_WEIGHTS
         rows = list(zip(s.tolist(), y.tolist(), w if weighted else [1.0] * s.size, strict=True))
-        for kernel, n_cells in product(forms(bayes.sum_cells), (1, 3, 8, 64)):
-            cells, cell = kernel(s, y, w, 12.5, n_cells)
+        for n_cells in (1, 3, 8, 64):
+            cells, cell = bayes.sum_cells(s, y, w, 12.5, n_cells)
             expected = reference.cells(rows, n_cells, 12.5)
             assert np.transpose(cells) == pytest.approx(np.array(expected))
             assert sorted(set(cell)) == np.flatnonzero(cells[0]).tolist()
@@ -66,19 +64,19 @@ def test_sum_cells_takes_equal_scores_to_the_cell_of_their_mid_rank(weighted):
 def test_fine_cells_increase_with_the_score_and_are_narrow(limits):
     low, high = limits
     s = np.sort(np.concatenate([np.random.default_rng(0).beta(0.1, 0.1, 400), [0, 1e-300, 0.5, 1]]))
-    for kernel in forms(bayes.find_fine_cells):
-        fine = np.empty(s.size, np.int32)
-        kernel(s, low, high, fine)
-        assert (np.diff(fine) >= 0).all()
-        assert fine.min() >= 0
-        assert fine.max() < bayes.FINE_CELLS
-        moved = s.clip(low, high)
-        again = np.empty_like(fine)
-        kernel(moved, 0.0, 1.0, again)
-        assert fine.tolist() == again.tolist()
-        distance = np.minimum(moved, 1 - moved)
-        pairs = (np.diff(fine) == 0) & (distance[1:] > 1e-15)
-        assert (np.diff(moved)[pairs] <= np.maximum(distance[1:], distance[:-1])[pairs] / 100).all()
+    kernel = bayes.find_fine_cells
+    fine = np.empty(s.size, np.int32)
+    kernel(s, low, high, fine)
+    assert (np.diff(fine) >= 0).all()
+    assert fine.min() >= 0
+    assert fine.max() < bayes.FINE_CELLS
+    moved = s.clip(low, high)
+    again = np.empty_like(fine)
+    kernel(moved, 0.0, 1.0, again)
+    assert fine.tolist() == again.tolist()
+    distance = np.minimum(moved, 1 - moved)
+    pairs = (np.diff(fine) == 0) & (distance[1:] > 1e-15)
+    assert (np.diff(moved)[pairs] <= np.maximum(distance[1:], distance[:-1])[pairs] / 100).all()
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -91,50 +89,45 @@ def test_fine_cells_are_joined_to_the_cells_of_sorted_rows(weighted):
     order = s.argsort(kind="stable")
     w_in_order = w[order] if weighted else w
     expected, expected_cell = bayes.sum_cells(s[order], y[order], w_in_order, 700.0, 48)
-    kernels = (bayes.sum_fine_cells, bayes.join_fine_cells, bayes.find_fine_cells)
-    for add, join, find in zip(*map(forms, kernels), strict=True):
-        sums = np.zeros((bayes.FINE_CELLS, 3))
-        for part in (slice(0, 1), slice(1, 700), slice(700, None)):
-            add(s[part], y[part], w[part], 0.0, 1.0, sums)
-        cells, cell_of_fine_cell = join(sums, 700.0, 48)
-        assert cells == pytest.approx(expected, rel=1e-12)
-        fine = np.empty(900, np.int32)
-        find(s[order], 0.0, 1.0, fine)
-        assert cell_of_fine_cell[fine].tolist() == expected_cell.tolist()
+    sums = np.zeros((bayes.FINE_CELLS, 3))
+    for part in (slice(0, 1), slice(1, 700), slice(700, None)):
+        bayes.sum_fine_cells(s[part], y[part], w[part], 0.0, 1.0, sums)
+    cells, cell_of_fine_cell = bayes.join_fine_cells(sums, 700.0, 48)
+    assert cells == pytest.approx(expected, rel=1e-12)
+    fine = np.empty(900, np.int32)
+    bayes.find_fine_cells(s[order], 0.0, 1.0, fine)
+    assert cell_of_fine_cell[fine].tolist() == expected_cell.tolist()
 
 
 def test_logarithms_of_one_plus_x_are_right_to_rounding():
     x = np.concatenate([[0.0, 1e-300, 1e-17, 1.0], np.random.default_rng(2).random(300)])
-    for kernel in forms(bayes.log_one_plus):
-        out = np.array([kernel(number) for number in x.tolist()])
-        assert out == pytest.approx(np.log1p(x), rel=1e-14, abs=0)
+    out = np.array([bayes.log_one_plus(number) for number in x.tolist()])
+    assert out == pytest.approx(np.log1p(x), rel=1e-14, abs=0)
 
 
 def test_logits_are_cut_and_empty_cells_take_the_logits_of_others():
     cells = cells_of([0, 2, 0, 1, 3], [0, 1, 0, 1, 0], [0, 0, 0, 0.4, 1])
-    for kernel in forms(bayes.cut_logits):
-        x, t, low, high, _ = kernel(cells, 5.0, 6.0)
-        assert (low, high) == (-5.0, 5.0)  # half of them hit at 0, and none at 1
-        assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 5])
-        assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
-        right = cells_of([40, 2, 40], [0, 1, 40], [0, 0.5, 1])
-        x, _, *cuts, _ = kernel(right, 5.0, 6.0)
-        assert cuts == [-6.0, 6.0]
-        assert x.tolist() == [-6.0, 0.0, 6.0]
+    x, t, low, high, _ = bayes.cut_logits(cells, 5.0, 6.0)
+    assert (low, high) == (-5.0, 5.0)  # half of them hit at 0, and none at 1
+    assert x == pytest.approx([-5, -5, -5, log(0.4 / 0.6), 5])
+    assert t == pytest.approx(x - (2 * x[1] + x[3] + 3 * x[4]) / 6)
+    right = cells_of([40, 2, 40], [0, 1, 40], [0, 0.5, 1])
+    x, _, *cuts, _ = bayes.cut_logits(right, 5.0, 6.0)
+    assert cuts == [-6.0, 6.0]
+    assert x.tolist() == [-6.0, 0.0, 6.0]
 
 
 def test_the_likelihood_of_logits_counts_the_cells_that_are_not_empty():
     cells, x, _ = example()
     rows_of_cells = list(zip(*cells, strict=True))
-    for kernel in forms(bayes.cut_logits):
-        filled, _, low, high, value = kernel(cells, 4.0, 4.0)
-        assert (low, high) == (-4.0, 4.0)
-        assert filled == pytest.approx(x)
-        uncut, _ = reference.logits(rows_of_cells, -700.0, 700.0)
-        assert value == pytest.approx(reference.log_likelihood(rows_of_cells, uncut))
-        never = cells_of([2, 0], [0, 0], [0, 0])
-        *_, certain = kernel(never, 4.0, 5.0)
-        assert certain == pytest.approx(0.0, abs=1e-300)
+    filled, _, low, high, value = bayes.cut_logits(cells, 4.0, 4.0)
+    assert (low, high) == (-4.0, 4.0)
+    assert filled == pytest.approx(x)
+    uncut, _ = reference.logits(rows_of_cells, -700.0, 700.0)
+    assert value == pytest.approx(reference.log_likelihood(rows_of_cells, uncut))
+    never = cells_of([2, 0], [0, 0], [0, 0])
+    *_, certain = bayes.cut_logits(never, 4.0, 5.0)
+    assert certain == pytest.approx(0.0, abs=1e-300)
 
 
 def test_fits_equal_the_reference_for_any_rows():
@@ -147,9 +140,10 @@ def test_fits_equal_the_reference_for_any_rows():
         cells = cells_of(weight, hits, score)
         x, t = (np.array(z) for z in reference.logits(list(zip(*cells, strict=True)), -9.0, 9.0))
         sets.append((cells, x, t))
-    kernels = zip(forms(bayes.fit_process), forms(bayes.process_evidence), strict=True)
-    for pair, (cells, x, t) in product(kernels, sets):
-        (state, b, *_), log_evidence = fits_of(*pair, cells, x, t)
+    for cells, x, t in sets:
+        (state, b, *_), log_evidence = fits_of(
+            bayes.fit_process, bayes.process_evidence, cells, x, t
+        )
         rows_of_cells = list(zip(*cells, strict=True))
         for g in (0, 7, 13):
             prior = reference.prior_precision(6, *HYPERPARAMETERS[g])
@@ -167,14 +161,13 @@ def test_draws_equal_the_dense_posterior():
     normals = rng.normal(size=(n + 2, 40))
     rows_of_cells = list(zip(*cells, strict=True))
     fit_of_draw = np.searchsorted(np.cumsum(share), (np.arange(40) + 0.5) / 40)
-    for kernel in forms(bayes.draw_process):
-        logit = kernel(x, t, *fits[:2], np.log(share), normals)
-        for q in range(0, 40, 3):
-            g = fit_of_draw[q]
-            prior = reference.prior_precision(n, *HYPERPARAMETERS[g])
-            theta, factor, _ = reference.laplace(rows_of_cells, x.tolist(), t.tolist(), prior)
-            drawn = np.add(theta, reference.solve_up(factor, normals[:, q].tolist()))
-            assert logit[:, q] == pytest.approx(reference.curve(x, t, drawn), rel=1e-5, abs=1e-6)
+    logit = bayes.draw_process(x, t, *fits[:2], np.log(share), normals)
+    for q in range(0, 40, 3):
+        g = fit_of_draw[q]
+        prior = reference.prior_precision(n, *HYPERPARAMETERS[g])
+        theta, factor, _ = reference.laplace(rows_of_cells, x.tolist(), t.tolist(), prior)
+        drawn = np.add(theta, reference.solve_up(factor, normals[:, q].tolist()))
+        assert logit[:, q] == pytest.approx(reference.curve(x, t, drawn), rel=1e-5, abs=1e-6)
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, 3.5, inf])
@@ -183,5 +176,4 @@ def test_curve_errors_leave_out_empty_cells(norm):
     p = np.random.default_rng(4).random((7, 5))
     rows_of_cells = list(zip(*cells, strict=True))
     expected = [reference.norm_of_gaps(rows_of_cells, p[:, q], norm) for q in range(5)]
-    for kernel in forms(bayes.curve_errors):
-        assert kernel(cells, p, 0.0, norm) == pytest.approx(expected)
+    assert bayes.curve_errors(cells, p, 0.0, norm) == pytest.approx(expected)

@@ -8,7 +8,6 @@ import reference
 
 from fastece.kernels import binning
 from helpers.kernel_cases import BINS, RANGES, awkward_scores
-from helpers.kernel_forms import forms
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -21,9 +20,8 @@ def test_uniform_bins_are_right_on_every_edge_and_both_its_neighbours(limits, ri
         find = bisect_left if right else bisect_right
         expected = [min(max(find(edges, x) - 1, 0), n_bins - 1) for x in s]
         cell = np.empty(s.size, np.int32)
-        for kernel in forms(binning.uniform_bins):
-            kernel(s, low, high, n_bins, right, cell)
-            assert cell.tolist() == expected, n_bins
+        binning.uniform_bins(s, low, high, n_bins, right, cell)
+        assert cell.tolist() == expected, n_bins
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -33,11 +31,10 @@ def test_edges_of_any_number_of_bins_are_right_to_the_last_bit(right):
     for count in map(int, counts):
         j = np.arange(count) if count < 1000 else rng.integers(0, count, 500)
         cell = np.empty(j.size, np.int32)
-        for kernel in forms(binning.uniform_bins)[: None if count < 9 or count > 2**24 - 2 else 1]:
-            kernel(j / count, 0.0, 1.0, count, right, cell)
-            assert cell.tolist() == (np.maximum(j - right, 0)).tolist(), count
-            kernel(np.nextafter(j / count, 2.0), 0.0, 1.0, count, right, cell)
-            assert cell.tolist() == j.tolist(), count
+        binning.uniform_bins(j / count, 0.0, 1.0, count, right, cell)
+        assert cell.tolist() == (np.maximum(j - right, 0)).tolist(), count
+        binning.uniform_bins(np.nextafter(j / count, 2.0), 0.0, 1.0, count, right, cell)
+        assert cell.tolist() == j.tolist(), count
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -49,9 +46,8 @@ def test_knots_passed_are_counted_exactly(right):
         find = bisect_left if right else bisect_right
         expected = [find(knots.tolist(), x) for x in s]
         passed = np.empty(s.size, np.int32)
-        for form in forms(binning.search_knots):
-            form(s, knots, right, passed)
-            assert passed.tolist() == expected, n
+        binning.search_knots(s, knots, right, passed)
+        assert passed.tolist() == expected, n
 
 
 @pytest.mark.parametrize("even", [True, False])
@@ -68,13 +64,12 @@ def test_convex_shares_belong_to_the_two_nearest_centres(edges, even):
     share = np.empty(s.size)
     is_even = even and centres.size > 1
     grid = binning.Grid(0.0, 1.0, 1, is_even, knots=centres, right=False, convex=True)
-    for kernel in forms(binning.place):
-        kernel(s, grid, lower, left, share)
-        for x, j, a in zip(s, lower, share, strict=True):
-            got = {bins[j]: a}
-            if a < 1:
-                got[bins[j + 1]] = 1 - a
-            # Where the place of centres is computed, a score next to a centre may be put on it.
-            expected = dict(reference.convex_shares(x, centres_and_bins))
-            for b in {*got, *expected}:
-                assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if is_even else 0)
+    binning.place(s, grid, lower, left, share)
+    for x, j, a in zip(s, lower, share, strict=True):
+        got = {bins[j]: a}
+        if a < 1:
+            got[bins[j + 1]] = 1 - a
+        # Where the place of centres is computed, a score next to a centre may be put on it.
+        expected = dict(reference.convex_shares(x, centres_and_bins))
+        for b in {*got, *expected}:
+            assert abs(got.get(b, 0) - expected.get(b, 0)) <= (2e-14 if is_even else 0)

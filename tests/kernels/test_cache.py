@@ -128,7 +128,6 @@ def test_without_compilation_there_is_no_folder(tmp_path, package):
     assert contents_of(tmp_path) == {blocked: b""}
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("variable", PLACES)
 def test_place_is_the_first_variable_that_is_set(tmp_path, monkeypatch, variable):
     for name in PLACES:
@@ -197,7 +196,6 @@ def test_what_is_made_is_for_this_user_alone(tmp_path, monkeypatch):
     assert [place.stat().st_mode & 0o777 for place in (path, path.parent)] == [0o700] * 2
 
 
-@pytest.mark.representative(1)
 @posix
 @pytest.mark.parametrize("which", ["keyed", "outer"])
 @pytest.mark.parametrize("mode", [0o770, 0o702, None], ids=["group", "others", "owner"])

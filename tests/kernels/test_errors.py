@@ -7,33 +7,28 @@ import pytest
 import reference
 
 from fastece.kernels import errors
-from helpers.kernel_forms import forms
 
 NORMS = [1.0, 2.0, 3.5, inf]
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize(("count", "chance"), [(1, 0.0), (1, 0.7), (3, 1e-6), (20, 0.9), (60, 0.3)])
 @pytest.mark.parametrize("step", [0.01, -0.02])
 def test_numbers_of_rows_follow_a_binomial_law(count, chance, step):
     order = np.random.default_rng(1).permutation(50).astype(np.int32)
     expected = reference.binomial_noise(0.3, step, count, chance, order)
-    for kernel in forms(errors.binomial_noise):
-        out = np.empty(50)
-        kernel(0.3, step, float(count), chance, order, out)
-        assert out == pytest.approx(expected, abs=1e-12)
+    out = np.empty(50)
+    errors.binomial_noise(0.3, step, float(count), chance, order, out)
+    assert out == pytest.approx(expected, abs=1e-12)
 
 
 def test_many_rows_are_about_normal():
     order = np.arange(2000, dtype=np.int32)
-    for kernel in forms(errors.binomial_noise):
-        out = np.empty(2000)
-        kernel(30.0, 0.001, 1e5, 0.3, order, out)
-        assert out.mean() == pytest.approx(30, abs=1e-4)
-        assert out.std() == pytest.approx(0.001 * (1e5 * 0.3 * 0.7) ** 0.5, rel=0.01)
+    out = np.empty(2000)
+    errors.binomial_noise(30.0, 0.001, 1e5, 0.3, order, out)
+    assert out.mean() == pytest.approx(30, abs=1e-4)
+    assert out.std() == pytest.approx(0.001 * (1e5 * 0.3 * 0.7) ** 0.5, rel=0.01)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("side", [0, 1, -1])
 @pytest.mark.parametrize("count", [1, 3, errors.LANES, errors.LANES + 9])
@@ -63,11 +58,10 @@ def test_errors_of_replicates_are_norms_of_noisy_gaps(norm, count, side):
             for k, b in np.argwhere(rows[m] > 0).tolist()
         }
         expected.append(reference.replicate_errors(gap[m], noise[m], null, rare, norm, side))
-    for kernel in forms(errors.gap_errors):
-        out = np.full((3, count), np.nan)
-        rare = errors.RareRows(step, rows, chance, which, order)
-        kernel(gap, noise, null, rare, float(side), norm, out)
-        assert out == pytest.approx(np.array(expected), rel=1e-12)
+    out = np.full((3, count), np.nan)
+    rare = errors.RareRows(step, rows, chance, which, order)
+    errors.gap_errors(gap, noise, null, rare, float(side), norm, out)
+    assert out == pytest.approx(np.array(expected), rel=1e-12)
 
 
 def sums_of_bins(n_bins, count):
@@ -79,7 +73,6 @@ def sums_of_bins(n_bins, count):
     return gap, weight, weight.sum(axis=0)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("min_weight", [0.0, 2.0])
 @pytest.mark.parametrize("is_equal", [False, True])
 @pytest.mark.parametrize("norm", [1.0, 2.0, inf])
@@ -91,10 +84,9 @@ def test_norms_of_bins_equal_the_definition(norm, is_equal, min_weight):
             reference.value([(w, d, 0.0, 0.0) for d, w in zip(*sums, strict=True)], **rule)
             for sums in zip(gap.T.tolist(), weight.T.tolist(), strict=True)
         ]
-        for kernel in forms(errors.norms):
-            out = np.full(count, np.nan)
-            kernel(gap, weight, total, norm, is_equal, min_weight, out)
-            assert out == pytest.approx(np.array(expected), rel=1e-14, nan_ok=True)
+        out = np.full(count, np.nan)
+        errors.norms(gap, weight, total, norm, is_equal, min_weight, out)
+        assert out == pytest.approx(np.array(expected), rel=1e-14, nan_ok=True)
 
 
 @pytest.mark.parametrize("norm", [1.0, 2.0, inf])
@@ -111,13 +103,11 @@ def test_norms_have_the_same_bits_alone_and_among_others(norm):
 
 def test_bins_are_added_up_one_after_another():
     x = 10.0 ** np.random.default_rng(0).uniform(-8, 8, (30, 9))
-    for kernel in forms(errors.add_bins):
-        out = np.full(9, np.nan)
-        kernel(x, out)
-        assert out.tolist() == np.cumsum(x, axis=0)[-1].tolist()
+    out = np.full(9, np.nan)
+    errors.add_bins(x, out)
+    assert out.tolist() == np.cumsum(x, axis=0)[-1].tolist()
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("is_equal", [False, True])
 @pytest.mark.parametrize("norm", [1.0, 2.0])
 def test_debiased_errors_equal_the_definition(norm, is_equal):
@@ -141,7 +131,6 @@ def test_debiased_errors_equal_the_definition(norm, is_equal):
         sums = [np.array([[fsum(row[q] for row in cell)] for cell in rows]) for q in range(4)]
         gap, weight, hits, square = sums
         square = np.empty((0, 0)) if w is None else square
-        for kernel in forms(errors.debiased_errors):
-            out = np.full(1, np.nan)
-            kernel(gap, weight, hits, square, weight.sum(0), is_equal, norm, out)
-            assert out[0] == pytest.approx(expected, rel=1e-14, abs=1e-15)
+        out = np.full(1, np.nan)
+        errors.debiased_errors(gap, weight, hits, square, weight.sum(0), is_equal, norm, out)
+        assert out[0] == pytest.approx(expected, rel=1e-14, abs=1e-15)

@@ -24,7 +24,6 @@ from helpers.kernel_cases import (
     seven_bins,
     weights_of,
 )
-from helpers.kernel_forms import forms
 from helpers.samples import sample_of
 from helpers.strategies import as_lists
 
@@ -32,7 +31,6 @@ SETS = ordered_sets(80)
 CUTS = (0.1, 0.1, 0.25, 0.5, 0.5, 0.875, 0.9, 0.9)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("even", [True, False])
@@ -60,15 +58,13 @@ def test_cell_moments_are_the_sums_of_shares(problems, even, weighted, convex):
                 for b, a in shares:
                     of_row = np.array([y - s, 1, s, y, v, (1 + PACK * y) / PACK])
                     expected[k, :, b] += a * v * of_row
-    for kernel in forms(moments.cell_moments):
-        out = np.full((6, problems, chosen.cells), np.nan)
-        kernel(prob, label, w, chosen.grid_fields, 0.05, np.array(MOMENTS), out)
-        out[5] /= PACK
-        out = chosen.spread(out).swapaxes(0, 1)
-        assert out == pytest.approx(expected, abs=1e-11)
+    out = np.full((6, problems, chosen.cells), np.nan)
+    moments.cell_moments(prob, label, w, chosen.grid_fields, 0.05, np.array(MOMENTS), out)
+    out[5] /= PACK
+    out = chosen.spread(out).swapaxes(0, 1)
+    assert out == pytest.approx(expected, abs=1e-11)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("edges", [None, CUTS])
 @pytest.mark.parametrize("right", [True, False])
 @pytest.mark.parametrize("n", [1, 7, 2100])
@@ -90,16 +86,14 @@ def test_plain_rows_have_the_sums_of_the_definition_and_the_bits_of_all_rows(n, 
     general = np.empty((4, 1, len(gap)))
     moments.cell_moments(p, y, NO_WEIGHTS, grid, -inf, np.arange(4), general)
     assert general[:, 0] == pytest.approx(np.array([gap, weight, score, hits]), abs=1e-11)
-    for kernel in forms(moments.hard_moments):
-        sums = np.full((4, 1, len(gap)), np.nan)
-        gaps = np.full((1, 1, len(gap)), np.nan)
-        kernel(p, y, grid, sums)
-        kernel(p, y, grid, gaps)
-        assert sums.tolist() == general.tolist()
-        assert gaps.tolist() == sums[:1].tolist()
+    sums = np.full((4, 1, len(gap)), np.nan)
+    gaps = np.full((1, 1, len(gap)), np.nan)
+    moments.hard_moments(p, y, grid, sums)
+    moments.hard_moments(p, y, grid, gaps)
+    assert sums.tolist() == general.tolist()
+    assert gaps.tolist() == sums[:1].tolist()
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_bins_of_equal_weight_equal_the_definition(name, right, convex):
@@ -115,17 +109,15 @@ def test_bins_of_equal_weight_equal_the_definition(name, right, convex):
             fields = quantile_fields(n_bins, low, high, threshold, right, convex)
             rule = low, high, right, convex, threshold
             _, expected = expected_sums(sample, v.tolist(), fields)
-            for kernel in forms(moments.equal_mass_moments):
-                edges = np.full((1, n_bins + 1), np.nan)
-                out = np.full((2, 1, n_bins), np.nan)
-                arrays = sample.s[None], sample.y[None], weights(sample.v)
-                kernel(*arrays, rule, np.array(MOMENTS[:2]), edges, out)
-                assert out[:, 0] == pytest.approx(expected, abs=1e-12 * max(1.0, v.max()))
-                assert (np.diff(edges) >= 0).all()
-                assert (edges[0, 0], edges[0, -1]) == (low, high)
+            edges = np.full((1, n_bins + 1), np.nan)
+            out = np.full((2, 1, n_bins), np.nan)
+            arrays = sample.s[None], sample.y[None], weights(sample.v)
+            moments.equal_mass_moments(*arrays, rule, np.array(MOMENTS[:2]), edges, out)
+            assert out[:, 0] == pytest.approx(expected, abs=1e-12 * max(1.0, v.max()))
+            assert (np.diff(edges) >= 0).all()
+            assert (edges[0, 0], edges[0, -1]) == (low, high)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 def test_problems_in_bins_of_equal_weight_have_the_bits_of_single_problems(convex):
     rng = np.random.default_rng(5)
@@ -136,16 +128,16 @@ def test_problems_in_bins_of_equal_weight_have_the_bits_of_single_problems(conve
     weight = rng.random(n) + 0.1
     rule = 0.0, 1.0, True, convex, -inf
     kinds = np.array(MOMENTS[:2])
-    for kernel in forms(moments.equal_mass_moments):
-        edges = np.empty((3, n_bins + 1))
-        out = np.empty((2, 3, n_bins))
-        kernel(score, hit, weight, rule, kinds, edges, out)
-        for k in range(3):
-            line = np.empty((1, n_bins + 1))
-            sums = np.empty((2, 1, n_bins))
-            kernel(score[k : k + 1], hit[k : k + 1], weight, rule, kinds, line, sums)
-            assert line[0].tolist() == edges[k].tolist()
-            assert sums[:, 0].tolist() == out[:, k].tolist()
+    kernel = moments.equal_mass_moments
+    edges = np.empty((3, n_bins + 1))
+    out = np.empty((2, 3, n_bins))
+    kernel(score, hit, weight, rule, kinds, edges, out)
+    for k in range(3):
+        line = np.empty((1, n_bins + 1))
+        sums = np.empty((2, 1, n_bins))
+        kernel(score[k : k + 1], hit[k : k + 1], weight, rule, kinds, line, sums)
+        assert line[0].tolist() == edges[k].tolist()
+        assert sums[:, 0].tolist() == out[:, k].tolist()
 
 
 @pytest.mark.parametrize("low", [0.0, 0.4])
@@ -157,18 +149,16 @@ def test_weights_of_one_have_the_bits_of_no_weights(power, low):
     hit = (rng.random((1, n)) < score).astype(np.uint8)
     rule = low, 1.0, True, False, -inf
     kinds = np.array(MOMENTS[:2])
-    for kernel in forms(moments.equal_mass_moments):
-        edges = np.empty((2, 1, 16))
-        sums = np.empty((2, 2, 1, 15))
-        for weight, edges_of_weight, sums_of_weight in zip(
-            (NO_WEIGHTS, np.ones(n)), edges, sums, strict=True
-        ):
-            kernel(score, hit, weight, rule, kinds, edges_of_weight, sums_of_weight)
-        assert edges[0].tolist() == edges[1].tolist()
-        assert sums[0].tolist() == sums[1].tolist()
+    edges = np.empty((2, 1, 16))
+    sums = np.empty((2, 2, 1, 15))
+    for weight, edges_of_weight, sums_of_weight in zip(
+        (NO_WEIGHTS, np.ones(n)), edges, sums, strict=True
+    ):
+        moments.equal_mass_moments(score, hit, weight, rule, kinds, edges_of_weight, sums_of_weight)
+    assert edges[0].tolist() == edges[1].tolist()
+    assert sums[0].tolist() == sums[1].tolist()
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("cells", [1, 4])
 def test_drawn_rows_are_added_one_after_the_other(convex, cells):
@@ -189,13 +179,11 @@ def test_drawn_rows_are_added_one_after_the_other(convex, cells):
                 expected[q, cell[i], r] += part
                 if convex:
                     expected[q, cell[i] + min(cells - 1, 1), r] += terms[q, i] - part
-    for kernel in forms(moments.drawn_sums):
-        out = np.full(expected.shape, np.nan)
-        kernel(records, min(cells - 1, 1), rows, out)
-        assert out == pytest.approx(expected, abs=1e-13)
+    out = np.full(expected.shape, np.nan)
+    moments.drawn_sums(records, min(cells - 1, 1), rows, out)
+    assert out == pytest.approx(expected, abs=1e-13)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_drawn_bins_of_equal_weight_equal_the_drawn_rows(name, right, convex):
@@ -212,12 +200,13 @@ def test_drawn_bins_of_equal_weight_equal_the_drawn_rows(name, right, convex):
             for n_bins, low, high, threshold in RANGES_OF_QUANTILES[::2]:
                 fields = quantile_fields(n_bins, low, high, threshold, right, convex)
                 rule = low, high, right, convex, threshold
-                for kernel in forms(moments.drawn_equal_mass_sums)[: None if size == 13 else 1]:
-                    total = np.full(2, np.nan)
-                    out = np.full((2, n_bins, 2), np.nan)
-                    kernel(*arrays, rule, np.array(MOMENTS[:2]), rows, total, out)
-                    for r in range(2):
-                        drawn = (np.bincount(rows[r], minlength=n) * v).tolist()
-                        weight, sums = expected_sums(sample, drawn, fields)
-                        assert total[r] == pytest.approx(weight, rel=1e-14)
-                        assert out[..., r] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))
+                total = np.full(2, np.nan)
+                out = np.full((2, n_bins, 2), np.nan)
+                moments.drawn_equal_mass_sums(
+                    *arrays, rule, np.array(MOMENTS[:2]), rows, total, out
+                )
+                for r in range(2):
+                    drawn = (np.bincount(rows[r], minlength=n) * v).tolist()
+                    weight, sums = expected_sums(sample, drawn, fields)
+                    assert total[r] == pytest.approx(weight, rel=1e-14)
+                    assert out[..., r] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))

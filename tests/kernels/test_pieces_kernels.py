@@ -6,7 +6,6 @@ import pytest
 from fastece.estimators.bayes.pieces import chain_numbers, chain_states
 from fastece.kernels import pieces
 from fastece.kernels.pieces import LEVEL_SHARE, SHIFT_SCALES
-from helpers.kernel_forms import forms
 from oracles import reference_bayes as reference
 
 LAWS = [(0.2, 0.0, 0.7, 0.0), (0.1, 0.6, 0.3, 1.0), (0.4, 0.0, 0.05, 1.0)]
@@ -23,15 +22,14 @@ def example(n_cells=5, n=30.0):
 
 
 def all_filtered(cells, x, states, laws):
-    """The arrays of filtered chains, and their log evidence, from each form of the kernels."""
+    """The arrays of filtered chains, and their log evidence."""
     law = np.array(laws)
-    for weigh, run in zip(forms(pieces.weigh_states), forms(pieces.filter_chains), strict=True):
-        *arrays, largest = weigh(cells, x, states.table, states.moves, len(law))
-        prior, log_sums, likelihood, filtered, total = arrays
-        log_evidence = run(
-            law, prior, likelihood, filtered, total, states.moves, states.drift, largest
-        )
-        yield (law, prior, log_sums, filtered, total), log_evidence
+    *arrays, largest = pieces.weigh_states(cells, x, states.table, states.moves, len(law))
+    prior, log_sums, likelihood, filtered, total = arrays
+    log_evidence = pieces.filter_chains(
+        law, prior, likelihood, filtered, total, states.moves, states.drift, largest
+    )
+    return (law, prior, log_sums, filtered, total), log_evidence
 
 
 def expected_of(cells, x, states, prior, law):
@@ -50,25 +48,25 @@ def test_priors_of_states_equal_the_definition():
     value = states.table[pieces.VALUE]
     moves = states.moves
     assert value.size % 8 == 0
-    for chains, _ in all_filtered(cells, x, states, LAWS):
-        prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
-        assert prior.sum(2) == pytest.approx(np.ones(prior.shape[:2]))
-        for line, scale in zip(prior, SHIFT_SCALES, strict=True):
-            for c, middle in enumerate(x):
-                density = (1 + ((value - middle) / scale) ** 2 / 3) ** -2
-                density = density[moves:] / density[moves:].sum()
-                assert line[c, moves:] == pytest.approx(LEVEL_SHARE * density)
+    chains, _ = all_filtered(cells, x, states, LAWS)
+    prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
+    assert prior.sum(2) == pytest.approx(np.ones(prior.shape[:2]))
+    for line, scale in zip(prior, SHIFT_SCALES, strict=True):
+        for c, middle in enumerate(x):
+            density = (1 + ((value - middle) / scale) ** 2 / 3) ** -2
+            density = density[moves:] / density[moves:].sum()
+            assert line[c, moves:] == pytest.approx(LEVEL_SHARE * density)
 
 
 @pytest.mark.parametrize("heavy", [1.0, 3e4])
 def test_evidence_equals_the_matrices(heavy):
     """With heavy cells too, where a product of the totals of all cells would soon be 0."""
     cells, x, states = example(n=30.0 * heavy)
-    for chains, log_evidence in all_filtered(cells, x, states, LAWS):
-        prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
-        for i, law in enumerate(LAWS):
-            evidence, _ = expected_of(cells, x, states, prior, law)
-            assert log_evidence[i] == pytest.approx(evidence, rel=1e-10)
+    chains, log_evidence = all_filtered(cells, x, states, LAWS)
+    prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
+    for i, law in enumerate(LAWS):
+        evidence, _ = expected_of(cells, x, states, prior, law)
+        assert log_evidence[i] == pytest.approx(evidence, rel=1e-10)
 
 
 @pytest.mark.slow
@@ -79,7 +77,7 @@ def test_draws_have_the_probabilities_of_the_matrices():
     standard errors is 1 in 5000.
     """
     cells, x, states = example()
-    chains, _ = next(all_filtered(cells, x, states, LAWS))
+    chains, _ = all_filtered(cells, x, states, LAWS)
     prior = chains[1].reshape(len(SHIFT_SCALES), x.size, -1)
     value = states.table[pieces.VALUE]
     moves = states.moves
@@ -88,11 +86,8 @@ def test_draws_have_the_probabilities_of_the_matrices():
     ends = draws * np.arange(1, len(LAWS) + 1)
     uniform = rng.random((ends[-1], x.size))
     normal = rng.normal(size=(ends[-1], x.size))
-    logits = [
-        draw(x, *states, *chains, ends, uniform, normal).T for draw in forms(pieces.draw_chains)
-    ]
-    assert logits[0] == pytest.approx(logits[-1])
-    for law, logit in zip(LAWS, np.split(logits[0], len(LAWS)), strict=True):
+    logits = pieces.draw_chains(x, *states, *chains, ends, uniform, normal).T
+    for law, logit in zip(LAWS, np.split(logits, len(LAWS)), strict=True):
         _, chance = expected_of(cells, x, states, prior, law)
         calibrated = chance[:, moves - 2 : moves].sum(1)
         error = np.sqrt(calibrated * (1 - calibrated) / draws)
@@ -109,7 +104,7 @@ def test_a_piece_has_the_normal_law_of_its_likelihood():
     cells = np.array([weight, 0.83 * weight, np.full(4, 0.5)])
     x = np.zeros(4)
     states = chain_states(400, 4)
-    chains, _ = next(all_filtered(cells, x, states, [(1e-9, 0.0, 0.01, 1.0)]))
+    chains, _ = all_filtered(cells, x, states, [(1e-9, 0.0, 0.01, 1.0)])
     rng = np.random.default_rng(0)
     uniform = rng.random((1000, 4))
     normal = rng.normal(size=(1000, 4))

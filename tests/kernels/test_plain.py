@@ -9,7 +9,6 @@ import reference
 from fastece.kernels import CHANCE, DISTANCE, plain, reading
 from fastece.kernels.selection import MAX_SORTED
 from fastece.resampling.draws import RowDraws, Units, poisson_law
-from helpers.kernel_forms import forms
 from helpers.strategies import as_lists
 
 CUTS = [0.1, 0.1, 0.25, 0.5, 0.875]
@@ -31,9 +30,8 @@ def test_error_of_one_problem_equals_the_definition(n, right, even):
     n_bins = 10 if even else len(CUTS) + 1
     bins = np.array([0.0, 1.0, n_bins, even, right, *CUTS])
     expected = reference.ece(*as_lists(y, p), closed="right" if right else "left", **fields)
-    for kernel in forms(plain.binary_error):
-        for label in (y, y.astype(np.uint8)):
-            assert kernel(p, label, bins) == pytest.approx(expected, abs=1e-15)
+    for label in (y, y.astype(np.uint8)):
+        assert plain.binary_error(p, label, bins) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [1, 7, plain.ROWS + 9, MAX_SORTED + 100])
@@ -43,9 +41,8 @@ def test_error_in_bins_of_equal_mass_equals_the_definition(n, right):
     bins = np.array([0.0, 1.0, 7, False, right, *np.zeros(6)])
     fields = {"n_bins": 7, "edges": "quantile", "closed": "right" if right else "left"}
     expected = reference.ece(*as_lists(y, p), **fields)
-    for kernel in forms(plain.find_equal_mass):
-        assert kernel(p, bins)
-        assert plain.binary_error(p, y, bins) == pytest.approx(expected, abs=1e-15)
+    assert plain.find_equal_mass(p, bins)
+    assert plain.binary_error(p, y, bins) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 120])
@@ -57,8 +54,7 @@ def test_error_of_top_labels_equals_the_definition(n_classes, dtype):
     y = np.where(rng.random(n) < 0.7, p.argmax(axis=1), rng.integers(0, n_classes, n))
     score = p.max(axis=1).astype(np.float64)
     expected = reference.ece(*as_lists(p.argmax(axis=1) == y, score), n_bins=10)
-    for kernel in forms(plain.top_label_error):
-        assert kernel(p, y, 1e-5, TEN_BINS) == pytest.approx(expected, abs=1e-15)
+    assert plain.top_label_error(p, y, 1e-5, TEN_BINS) == pytest.approx(expected, abs=1e-15)
 
 
 @pytest.mark.parametrize("n", [1, plain.ROWS + 1])
@@ -70,32 +66,26 @@ def test_a_row_that_is_not_valid_gives_nan(score, label, n):
     y = np.ones(n, np.int64)
     p[-1] = score
     y[-1] = label
-    for kernel in forms(plain.binary_error):
-        assert isnan(kernel(p, y, TEN_BINS))
-    for kernel in forms(plain.find_equal_mass):
-        assert kernel(p, np.array([0.0, 1.0, 2, False, True, 0.0])) == (score == 0.5)
-    for kernel in forms(reading.read_hits):
-        assert not kernel(p, y, np.empty(n, np.uint8))
+    assert isnan(plain.binary_error(p, y, TEN_BINS))
+    assert plain.find_equal_mass(p, np.array([0.0, 1.0, 2, False, True, 0.0])) == (score == 0.5)
+    assert not reading.read_hits(p, y, np.empty(n, np.uint8))
     vectors = np.column_stack([1 - p, p])
-    for kernel in forms(plain.top_label_error):
-        assert isnan(kernel(vectors, y, 1e-5, TEN_BINS)) or score == -1e-300
+    assert isnan(plain.top_label_error(vectors, y, 1e-5, TEN_BINS)) or score == -1e-300
 
 
 @pytest.mark.parametrize("dtype", [np.int64, np.uint8])
 def test_terms_of_plain_rows_are_checked(dtype):
     y, p = binary_rows(40)
     x = np.empty(40)
-    for kernel in forms(plain.checked_terms):
-        assert kernel(DISTANCE, p, y.astype(dtype), x)
-        assert x.tolist() == [
-            (s - label) ** 2 for s, label in zip(p.tolist(), y.tolist(), strict=True)
-        ]
-        assert kernel(CHANCE, p, y.astype(dtype), x)
-        assert x.tolist() == [s if label else 1 - s for s, label in zip(p, y, strict=True)]
-        for score, label in ((np.nan, 1), (1.1, 1), (-1e-300, 0), (0.5, 2)):
-            wrong = y.astype(dtype)
-            wrong[3] = label
-            assert not kernel(DISTANCE, np.where(np.arange(40) == 3, score, p), wrong, x)
+    kernel = plain.checked_terms
+    assert kernel(DISTANCE, p, y.astype(dtype), x)
+    assert x.tolist() == [(s - label) ** 2 for s, label in zip(p.tolist(), y.tolist(), strict=True)]
+    assert kernel(CHANCE, p, y.astype(dtype), x)
+    assert x.tolist() == [s if label else 1 - s for s, label in zip(p, y, strict=True)]
+    for score, label in ((np.nan, 1), (1.1, 1), (-1e-300, 0), (0.5, 2)):
+        wrong = y.astype(dtype)
+        wrong[3] = label
+        assert not kernel(DISTANCE, np.where(np.arange(40) == 3, score, p), wrong, x)
 
 
 @pytest.mark.parametrize("n", [200, 1500])
@@ -106,14 +96,11 @@ def test_labels_that_contradict_the_predictions_are_no_plain_rows(n, dtype):
     y = (rng.random(n) < p).astype(np.int64)
     vectors = np.column_stack([1 - p, p])
     for label, contradicts in ((y, False), (1 - y, True)):
-        for kernel in forms(plain.binary_error):
-            assert isnan(kernel(p, label.astype(dtype), TEN_BINS)) == contradicts
-        for kernel in forms(plain.top_label_error):
-            assert isnan(kernel(vectors, label, 1e-5, TEN_BINS)) == contradicts
-        for kernel in forms(reading.read_hits):
-            hit = np.full(n, 7, np.uint8)
-            assert kernel(p, label, hit) != contradicts
-            assert contradicts or hit.tolist() == label.tolist()
+        assert isnan(plain.binary_error(p, label.astype(dtype), TEN_BINS)) == contradicts
+        assert isnan(plain.top_label_error(vectors, label, 1e-5, TEN_BINS)) == contradicts
+        hit = np.full(n, 7, np.uint8)
+        assert reading.read_hits(p, label, hit) != contradicts
+        assert contradicts or hit.tolist() == label.tolist()
 
 
 def groups_of_rows():
@@ -124,13 +111,12 @@ def groups_of_rows():
 
 def test_errors_of_groups_are_those_of_each_group():
     y, p, offsets = groups_of_rows()
-    for kernel in forms(plain.errors_of_groups):
-        values = np.empty(offsets.size - 1)
-        kernel(p, y, offsets, TEN_BINS, values)
-        for g, value in enumerate(values):
-            rows = slice(offsets[g], offsets[g + 1])
-            expected = plain.binary_error(p[rows], y[rows], TEN_BINS)
-            assert value == expected or (isnan(value) and isnan(expected))
+    values = np.empty(offsets.size - 1)
+    plain.errors_of_groups(p, y, offsets, TEN_BINS, values)
+    for g, value in enumerate(values):
+        rows = slice(offsets[g], offsets[g + 1])
+        expected = plain.binary_error(p[rows], y[rows], TEN_BINS)
+        assert value == expected or (isnan(value) and isnan(expected))
 
 
 def test_replicates_of_groups_are_the_errors_of_the_drawn_rows():
@@ -139,13 +125,14 @@ def test_replicates_of_groups_are_the_errors_of_the_drawn_rows():
     sizes, law_of_group = np.unique(np.diff(offsets), return_inverse=True)
     rates = np.maximum(0.0, 1 - 2 / np.sqrt(sizes)).tolist()
     laws, tails = map(np.array, zip(*map(poisson_law, rates), strict=True))
-    for kernel in forms(plain.replicates_of_groups):
-        values = np.empty((5, 33))
-        kernel(p, y, offsets, keys, TEN_BINS, laws, tails, law_of_group, 1024, values)
-        for g in range(5):
-            rows = slice(offsets[g], offsets[g + 1])
-            drawn = RowDraws(g, Units(sizes[law_of_group[g]]), sizes[law_of_group[g]]).make(0, 2)
-            for r in (0, 31, 32):
-                chosen = np.repeat(np.arange(rows.start, rows.stop), drawn[r // 32, :, r % 32])
-                expected = reference.ece(*as_lists(y[chosen], p[chosen]), n_bins=10)
-                assert values[g, r] == pytest.approx(expected, abs=1e-14)
+    values = np.empty((5, 33))
+    plain.replicates_of_groups(
+        p, y, offsets, keys, TEN_BINS, laws, tails, law_of_group, 1024, values
+    )
+    for g in range(5):
+        rows = slice(offsets[g], offsets[g + 1])
+        drawn = RowDraws(g, Units(sizes[law_of_group[g]]), sizes[law_of_group[g]]).make(0, 2)
+        for r in (0, 31, 32):
+            chosen = np.repeat(np.arange(rows.start, rows.stop), drawn[r // 32, :, r % 32])
+            expected = reference.ece(*as_lists(y[chosen], p[chosen]), n_bins=10)
+            assert values[g, r] == pytest.approx(expected, abs=1e-14)

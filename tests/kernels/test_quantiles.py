@@ -8,16 +8,14 @@ import pytest
 import reference
 
 from fastece.kernels import NO_WEIGHTS, quantiles
-from helpers.kernel_forms import PLAIN, forms
 
 
 def test_a_cut_may_lie_between_scores_within_rounding_of_its_share():
-    for kernel in forms(quantiles.cut_weights):
-        for j, n_bins, total in ((1, 2, 1.0), (3, 7, 0.3), (9, 10, 1e8)):
-            lowest, highest = kernel(j, n_bins, total)
-            share = Fraction(total) * j / n_bins
-            assert lowest < share < highest
-            assert highest - lowest == pytest.approx(2e-12 * total, rel=1e-3)
+    for j, n_bins, total in ((1, 2, 1.0), (3, 7, 0.3), (9, 10, 1e8)):
+        lowest, highest = quantiles.cut_weights(j, n_bins, total)
+        share = Fraction(total) * j / n_bins
+        assert lowest < share < highest
+        assert highest - lowest == pytest.approx(2e-12 * total, rel=1e-3)
 
 
 @pytest.mark.parametrize("right", [True, False])
@@ -37,29 +35,26 @@ def test_quantile_edges_and_knots_equal_the_definition(right):
                 expected = reference.quantile_edges(
                     u.tolist(), weights, n_bins, 0.0, 1.0, "right" if right else "left"
                 )
-                for kernel in forms(quantiles.quantile_edges):
-                    kernel(u, w, 0.0, 1.0, right, edges, knots)
-                    assert edges == pytest.approx(expected, abs=1e-16)
-                    assert (np.diff(edges) >= 0).all()
-                    closed = "right" if right else "left"
-                    bins = [reference.which_bin(x, expected, closed) for x in u]
-                    side = "left" if right else "right"
-                    assert np.searchsorted(knots, u, side).tolist() == bins
+                quantiles.quantile_edges(u, w, 0.0, 1.0, right, edges, knots)
+                assert edges == pytest.approx(expected, abs=1e-16)
+                assert (np.diff(edges) >= 0).all()
+                closed = "right" if right else "left"
+                bins = [reference.which_bin(x, expected, closed) for x in u]
+                side = "left" if right else "right"
+                assert np.searchsorted(knots, u, side).tolist() == bins
 
 
 def test_no_scores_have_no_inner_edges():
     edges = np.empty(4)
     knots = np.empty(2)
-    for kernel in forms(quantiles.quantile_edges):
-        kernel(np.empty(0), NO_WEIGHTS, 0.2, 0.9, True, edges, knots)
-        assert edges.tolist() == [0.2, 0.2, 0.2, 0.9]
-        assert (knots == np.inf).all()
+    quantiles.quantile_edges(np.empty(0), NO_WEIGHTS, 0.2, 0.9, True, edges, knots)
+    assert edges.tolist() == [0.2, 0.2, 0.2, 0.9]
+    assert (knots == np.inf).all()
 
 
 def test_total_weight_loses_nothing_to_rounding():
     w = np.array([1.0, 1e-16, 1e-16, 1e-16, 1e-16] * 50)
-    for kernel in forms(quantiles.total_weight):
-        assert kernel(w) == fsum(w) == float(sum(map(Fraction, w)))
+    assert quantiles.total_weight(w) == fsum(w) == float(sum(map(Fraction, w)))
 
 
 def score_sets(n):
@@ -78,16 +73,15 @@ def test_increasing_order_is_stable(n):
     for s in score_sets(n)[: None if n <= 150 else 1]:
         order = np.argsort(s, kind="stable")
         y = (np.arange(n) % 3 == 0).astype(np.uint8)
-        for kernel in forms(quantiles.increasing_order):
-            for hit, row in ((y, []), ([], np.arange(n)), (y, np.arange(n))):
-                score = s.copy()
-                hit = np.array(hit, np.uint8)
-                row = np.array(row, np.int32)
-                kernel(score, hit, row)
-                assert score.tolist() == np.sort(s).tolist()
-                assert not np.signbit(score).any()
-                assert hit.tolist() in ([], y[order].tolist())
-                assert row.tolist() in ([], order.tolist())
+        for hit, row in ((y, []), ([], np.arange(n)), (y, np.arange(n))):
+            score = s.copy()
+            hit = np.array(hit, np.uint8)
+            row = np.array(row, np.int32)
+            quantiles.increasing_order(score, hit, row)
+            assert score.tolist() == np.sort(s).tolist()
+            assert not np.signbit(score).any()
+            assert hit.tolist() in ([], y[order].tolist())
+            assert row.tolist() in ([], order.tolist())
 
 
 def sorted_rows(n, kind, rng):
@@ -115,43 +109,32 @@ def test_the_largest_number_of_monotone_bins_equals_the_definition(kind):
             expected = reference.sweep_bins(problem, weights)
             cells = reference.members(problem, weights, n_bins=expected, edges="quantile")[1]
             filled = [cell for cell in cells if cell]
-            for k in range(1 if PLAIN else 2):
-                run_sums, monotone_bin_count, occupied_bins = (
-                    forms(kernel)[k]
-                    for kernel in (
-                        quantiles.run_sums,
-                        quantiles.monotone_bin_count,
-                        quantiles.occupied_bins,
-                    )
-                )
-                end = np.empty(n, np.int32)
-                sums_of_hits = np.empty(n)
-                sums_of_misses = np.empty(n)
-                guide = np.empty(min(n, 9) + 1, np.int32)
-                count = run_sums(s, y, w, end, sums_of_hits, sums_of_misses, guide)
-                assert count == np.unique(s[once > 0]).size
-                hits = sums_of_hits[:count].copy()
-                misses = sums_of_misses[:count].copy()
-                last = np.empty(count, np.int32)
-                assert hits[-1] == once @ y
-                assert misses[-1] == once @ (1 - y)
-                n_bins = monotone_bin_count(hits, misses, guide, max_bins, 0.0)
-                assert n_bins == expected
-                n_filled = occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
-                assert n_filled == len(filled)
-                assert [s[end[k] - 1] for k in last[:n_filled]] == [cell[-1][0] for cell in filled]
-                ends, n_bins = forms(quantiles.sweep_bins)[k](s, y, w, max_bins, 0.0)
-                assert n_bins == expected
-                assert ends.tolist() == end[last[:n_filled]].tolist()
+            end = np.empty(n, np.int32)
+            sums_of_hits = np.empty(n)
+            sums_of_misses = np.empty(n)
+            guide = np.empty(min(n, 9) + 1, np.int32)
+            count = quantiles.run_sums(s, y, w, end, sums_of_hits, sums_of_misses, guide)
+            assert count == np.unique(s[once > 0]).size
+            hits = sums_of_hits[:count].copy()
+            misses = sums_of_misses[:count].copy()
+            last = np.empty(count, np.int32)
+            assert hits[-1] == once @ y
+            assert misses[-1] == once @ (1 - y)
+            n_bins = quantiles.monotone_bin_count(hits, misses, guide, max_bins, 0.0)
+            assert n_bins == expected
+            n_filled = quantiles.occupied_bins(hits, misses, guide, n_bins, 0, count - 1, last)
+            assert n_filled == len(filled)
+            assert [s[end[k] - 1] for k in last[:n_filled]] == [cell[-1][0] for cell in filled]
+            ends, n_bins = quantiles.sweep_bins(s, y, w, max_bins, 0.0)
+            assert n_bins == expected
+            assert ends.tolist() == end[last[:n_filled]].tolist()
 
 
 def test_neither_a_heavy_last_score_nor_rounding_is_a_decrease():
     hits = np.array([1.0, 1.0, 11.0])
     misses = np.array([0.0, 1.0, 1.0])
     guide = np.array([0, 2, 2, 2], np.int32)
-    for kernel in forms(quantiles.monotone_bin_count):
-        assert kernel(hits, misses, guide, 3, 0.0) == 3
+    assert quantiles.monotone_bin_count(hits, misses, guide, 3, 0.0) == 3
     hits = np.array([1.0, 2.0])
     misses = np.array([3.0, 6.0 + 1e-13])
-    for kernel in forms(quantiles.has_decrease):
-        assert not kernel(hits, misses, np.arange(2, dtype=np.int32), 1e-12)
+    assert not quantiles.has_decrease(hits, misses, np.arange(2, dtype=np.int32), 1e-12)

@@ -16,7 +16,6 @@ from helpers.kernel_cases import (
     quantile_fields,
     weights_of,
 )
-from helpers.kernel_forms import forms
 from helpers.samples import R, runs_of, sample_of
 
 MAX_ROWS_OF_SMALLEST_GROUPS, _ = GROUP_SIZES[0]
@@ -33,7 +32,6 @@ def rows_of(u, v, group):
     )
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("convex", [False, True])
 @pytest.mark.parametrize("step", [0, 1])
 @pytest.mark.parametrize("moments", [1, 2, 3])
@@ -55,13 +53,11 @@ def test_tiles_are_added_run_by_run(convex, step, moments):
             if convex:
                 expected[:, cell + step, g * R : (g + 1) * R] += part[moments:]
             expected[:, cell, g * R : (g + 1) * R] += part[:moments]
-    for kernel in forms(replicates.tile_sums):
-        out = np.full(expected.shape, np.nan)
-        kernel(terms, order, starts, cells, step, c, out)
-        assert out.tolist() == expected.tolist()
+    out = np.full(expected.shape, np.nan)
+    replicates.tile_sums(terms, order, starts, cells, step, c, out)
+    assert out.tolist() == expected.tolist()
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("tile", [1, 7, 64, 1000])
 @pytest.mark.parametrize("n", [1, 7, 63, 64, 150])
 def test_rows_are_brought_into_tiles_and_runs(n, tile):
@@ -69,12 +65,11 @@ def test_rows_are_brought_into_tiles_and_runs(n, tile):
     expected = sorted(range(n), key=lambda i: (i // tile, lower[i], i))
     kinds = [(i // tile, lower[i]) for i in expected]
     first = [i for i in range(n) if i == 0 or kinds[i] != kinds[i - 1]]
-    for kernel in forms(replicates.arrange_tiles):
-        order, starts, runs = (np.full(n + k, -1, np.int32) for k in (0, 1, 0))
-        count = kernel(lower, 9, tile, order, starts, runs)
-        assert order.tolist() == expected
-        assert starts[: count + 1].tolist() == [*first, n]
-        assert runs[:count].tolist() == [kinds[i][1] for i in first]
+    order, starts, runs = (np.full(n + k, -1, np.int32) for k in (0, 1, 0))
+    count = replicates.arrange_tiles(lower, 9, tile, order, starts, runs)
+    assert order.tolist() == expected
+    assert starts[: count + 1].tolist() == [*first, n]
+    assert runs[:count].tolist() == [kinds[i][1] for i in first]
 
 
 def test_rounded_off_weights_are_kept():
@@ -82,18 +77,18 @@ def test_rounded_off_weights_are_kept():
     v = np.concatenate([[1.0], np.full(n - 1, 1e-16)])
     c = np.ones((n, R), np.uint8)
     for group in SIZES:
-        for kernel in forms(replicates.weights_below)[: None if group > 1 else 1]:
-            below = np.empty((2 ** (-(-n // group)).bit_length(), R))
-            kernel(c, rows_of(np.zeros(n), v, group), below)
-            # Within a group nothing is kept: the loss is 15 or 63 of 2999 small weights.
-            slack = 0 if group == 1 else 1e-15 + 1e-16 * group
-            assert below[-(-n // group), 0] == pytest.approx(fsum(v), rel=slack, abs=0)
-            kernel(np.full((n, R), 255, np.uint8), rows_of(np.zeros(n), NO_WEIGHTS, group), below)
-            expected = [255 * min(group * q, n) for q in range(-(-n // group) + 1)]
-            assert below[: len(expected), 7].tolist() == expected
+        below = np.empty((2 ** (-(-n // group)).bit_length(), R))
+        replicates.weights_below(c, rows_of(np.zeros(n), v, group), below)
+        # Within a group nothing is kept: the loss is 15 or 63 of 2999 small weights.
+        slack = 0 if group == 1 else 1e-15 + 1e-16 * group
+        assert below[-(-n // group), 0] == pytest.approx(fsum(v), rel=slack, abs=0)
+        replicates.weights_below(
+            np.full((n, R), 255, np.uint8), rows_of(np.zeros(n), NO_WEIGHTS, group), below
+        )
+        expected = [255 * min(group * q, n) for q in range(-(-n // group) + 1)]
+        assert below[: len(expected), 7].tolist() == expected
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize(("right", "convex"), [(True, False), (False, False), (True, True)])
 @pytest.mark.parametrize("name", SETS)
 def test_bins_of_equal_weight_equal_each_replicate(name, right, convex):
@@ -110,12 +105,11 @@ def test_bins_of_equal_weight_equal_each_replicate(name, right, convex):
             rows = order_rows(sample, low, high, threshold)
             w = v[rows.skip :]
             terms = np.array([w * (sample.y - sample.s)[rows.skip :], w])
-            for kernel in forms(replicates.equal_mass_sums)[: None if n < 20 else 1]:
-                total = np.full(2 * R, np.nan)
-                out = np.full((2, n_bins, 2 * R), np.nan)
-                kernel(rows, terms, right, convex, c, total, out)
-                for r in (0, 5, 6, 31, 40):  # replicate 5 has no row, 6 the last one alone
-                    drawn = (c[r // R, :, r % R] * v).tolist()
-                    weight, sums = expected_sums(sample, drawn, fields)
-                    assert total[r] == pytest.approx(weight, rel=1e-14)
-                    assert out[..., r] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))
+            total = np.full(2 * R, np.nan)
+            out = np.full((2, n_bins, 2 * R), np.nan)
+            replicates.equal_mass_sums(rows, terms, right, convex, c, total, out)
+            for r in (0, 5, 6, 31, 40):  # replicate 5 has no row, 6 the last one alone
+                drawn = (c[r // R, :, r % R] * v).tolist()
+                weight, sums = expected_sums(sample, drawn, fields)
+                assert total[r] == pytest.approx(weight, rel=1e-14)
+                assert out[..., r] == pytest.approx(sums, abs=1e-12 * max(1.0, v.max()))

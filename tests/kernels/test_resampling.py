@@ -11,7 +11,6 @@ from scipy import stats
 from fastece.kernels import resampling
 from fastece.resampling.draws import LabelDraws, LeaveOutDraws, Units, poisson_law
 from helpers.chance import class_probabilities
-from helpers.kernel_forms import forms
 
 R = resampling.REPLICATES
 ROW_WORDS = resampling.ROW_WORDS
@@ -119,14 +118,13 @@ def keys(count, seed=0):
 
 
 def test_words_are_the_published_sequence():
-    for kernel in forms(resampling.random_words):
-        words = np.empty(5, U64)
-        kernel(U64(1234567), 0, words)
-        assert words.tolist() == SPLITMIX64
-        kernel(U64(1234567), 3, words)
-        assert words[:2].tolist() == SPLITMIX64[3:]
-    for kernel in forms(resampling.word_at):
-        assert [int(kernel(U64(1234567), i)) for i in range(5)] == SPLITMIX64
+    kernel = resampling.random_words
+    words = np.empty(5, U64)
+    kernel(U64(1234567), 0, words)
+    assert words.tolist() == SPLITMIX64
+    kernel(U64(1234567), 3, words)
+    assert words[:2].tolist() == SPLITMIX64[3:]
+    assert [int(resampling.word_at(U64(1234567), i)) for i in range(5)] == SPLITMIX64
     assert [word_of(1234567, i) for i in range(5)] == SPLITMIX64
     uses = [COUNT, SETTLE, TOP_UP, DRAW, HIT, CLASS, SETTLE_HIT]
     assert len(set(uses)) == len(uses)
@@ -145,11 +143,11 @@ def test_each_number_below_n_has_as_many_words(n):
         first = -((-j * 2**32 - excess) // n)
         last = -(-(j + 1) * 2**32 // n) - 1
         assert last - first + 1 == 2**32 // n
-        for kernel in forms(resampling.below):
-            assert kernel(U64(first << 32), n) == kernel(U64((last << 32) + 5), n) == j
-            if first > 0:  # the one before is of j - 1, or rejected
-                word = (first - 1 << 32) + 77
-                assert kernel(U64(word), n) == one_below(word, n)
+        kernel = resampling.below
+        assert kernel(U64(first << 32), n) == kernel(U64((last << 32) + 5), n) == j
+        if first > 0:  # the one before is of j - 1, or rejected
+            word = (first - 1 << 32) + 77
+            assert kernel(U64(word), n) == one_below(word, n)
 
 
 def made_counts(key, block, rows, law, kernel, made=64):
@@ -168,8 +166,9 @@ def test_counts_equal_plain_integers(rate):
     for key in keys(1):
         for block, rows in ((0, 150), (7, 70), (2**35, 5)):
             expected = counts_of(key, block, range(rows), levels, tail)
-            for kernel in forms(resampling.poisson_counts):
-                assert made_counts(key, block, rows, (levels, tail), kernel) == expected
+            assert (
+                made_counts(key, block, rows, (levels, tail), resampling.poisson_counts) == expected
+            )
 
 
 def test_levels_are_passed_by_bits_that_equal_them():
@@ -180,17 +179,15 @@ def test_levels_are_passed_by_bits_that_equal_them():
             for difference in (0, 1):
                 levels = np.sort(drawn_bits + difference).clip(0, 65535).astype(np.uint16)
                 expected = counts_of(key, 3, [0], levels, tail)
-                for kernel in forms(resampling.poisson_counts):
-                    assert made_counts(key, 3, 1, (levels, tail), kernel) == expected
+                assert made_counts(key, 3, 1, (levels, tail), resampling.poisson_counts) == expected
     assert int(resampling.OPEN_WORD) == int.from_bytes(bytes([resampling.OPEN] * 8))
 
 
 def test_counts_do_not_depend_on_how_many_rows_are_made_at_a_time():
     levels, tail = law = poisson_law(1.0)
     expected = counts_of(9, 3, range(6), levels, tail)
-    for kernel in forms(resampling.poisson_counts):
-        for made in (1, 4, 64):
-            assert made_counts(9, 3, 6, law, kernel, made=made) == expected
+    for made in (1, 4, 64):
+        assert made_counts(9, 3, 6, law, resampling.poisson_counts, made=made) == expected
 
 
 def top_up_with(kernel, start, size, c, words=512):
@@ -230,9 +227,10 @@ def test_totals_are_brought_to_the_size_one_row_at_a_time(name):
         for size in {near, 0} if c.sum() < 5 * R else {near}:
             expected = topped_up(start, size, c.tolist(), bound)
             assert all(sum(column) == size for column in zip(*expected, strict=True))
-            for kernel in forms(resampling.top_up):
-                for words in (1, 3, 512):
-                    assert top_up_with(kernel, start, size, c, words).tolist() == expected, size
+            for words in (1, 3, 512):
+                assert top_up_with(resampling.top_up, start, size, c, words).tolist() == expected, (
+                    size
+                )
 
 
 def made(kernel, key, first, blocks, *, n, size, rate):
@@ -244,7 +242,6 @@ def made(kernel, key, first, blocks, *, n, size, rate):
     return c
 
 
-@pytest.mark.representative(5)
 @pytest.mark.parametrize(
     ("n", "size", "rate"),
     [
@@ -255,9 +252,8 @@ def made(kernel, key, first, blocks, *, n, size, rate):
 def test_multiplicities_equal_plain_integers(n, size, rate):
     for key, first in zip(keys(1), (0, 3, 2**33, 1, 0), strict=True):
         expected = drawn(key, first, 2, n, size, rate)
-        for kernel in forms(resampling.multiplicities):
-            c = made(kernel, key, first, 2, n=n, size=size, rate=rate)
-            assert c.tolist() == expected
+        c = made(resampling.multiplicities, key, first, 2, n=n, size=size, rate=rate)
+        assert c.tolist() == expected
 
 
 def test_multiplicities_of_a_great_rate_are_taken_back():
@@ -265,14 +261,13 @@ def test_multiplicities_of_a_great_rate_are_taken_back():
     tail = np.cumsum(stats.poisson.pmf(np.arange(100), 30.0))
     tail = tail / tail[-1]
     law = np.zeros(resampling.LEVELS, np.uint16)  # every count is open
-    for kernel in forms(resampling.multiplicities):
-        c = np.empty((1, 8, R), np.uint8)
-        with np.errstate(over="ignore"):
-            kernel(U64(1), 0, 230, law, tail, c)
-        assert (c.sum(1) == 230).all()
-        counts = counts_of(1, 0, range(8), law, tail)
-        assert max(map(max, counts)) > 15
-        assert c[0].tolist() == topped_up(start_of(1, 0, TOP_UP), 230, counts, 255)
+    c = np.empty((1, 8, R), np.uint8)
+    with np.errstate(over="ignore"):
+        resampling.multiplicities(U64(1), 0, 230, law, tail, c)
+    assert (c.sum(1) == 230).all()
+    counts = counts_of(1, 0, range(8), law, tail)
+    assert max(map(max, counts)) > 15
+    assert c[0].tolist() == topped_up(start_of(1, 0, TOP_UP), 230, counts, 255)
 
 
 @pytest.mark.parametrize("n", [1, 2, 10, 1000, 2**31 - 2, 2**31 - 1])
@@ -283,10 +278,9 @@ def test_rows_equal_plain_integers(n):
                 [one_below(word_of(start_of(key, r, DRAW), i), n) for i in range(20)]
                 for r in range(first, first + 3)
             ]
-            for kernel in forms(resampling.drawn_rows):
-                rows = np.full((3, 20), -1, np.int32)
-                kernel(U64(key), first, n, rows)
-                assert rows.tolist() == expected
+            rows = np.full((3, 20), -1, np.int32)
+            resampling.drawn_rows(U64(key), first, n, rows)
+            assert rows.tolist() == expected
 
 
 @pytest.mark.parametrize(("n", "groups"), [(1, 1), (5, 5), (40, 7), (100, 64), (70, 70)])
@@ -326,17 +320,15 @@ def test_hits_equal_plain_integers():
     score = np.array([*SCORES, *rng.random(150), *(rng.integers(0, 65537, 20) / 65536)])
     for key, first in zip(keys(1), (0, 1, 2**33, 7, 0), strict=True):
         expected = [hits(key, block, score.tolist()) for block in (first, first + 1)]
-        for kernel in forms(resampling.hits_of):
-            c = np.full((2, 2 * score.size, R), 9, np.uint8)
-            kernel(U64(key), first, 0, score, c)
-            assert c.tolist() == expected
+        c = np.full((2, 2 * score.size, R), 9, np.uint8)
+        resampling.hits_of(U64(key), first, 0, score, c)
+        assert c.tolist() == expected
         assert LabelDraws(key, score).make(first, 2).tolist() == expected
         from_row_70 = LabelDraws(key, score[70:], 70).make(first, 2)
         assert from_row_70[:, : score.size - 70].tolist() == [c[70 : score.size] for c in expected]
     assert LabelDraws(0, score).n == 2 * score.size
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("row", [0, 63, 64])
 def test_equal_bits_are_settled_by_more_of_them(row):
     # The first 16 bits of these scores equal the bits that a replicate draws.
@@ -350,15 +342,13 @@ def test_equal_bits_are_settled_by_more_of_them(row):
             level = bits_of(start, i)
             scores[row] = (level + part) / 65536
             hit = unit_of(word_of(again, i)) < Fraction(scores[row]) * 65536 - level
-            for kernel in forms(resampling.hits_of):
-                c = np.empty((1, 2 * row + 2, R), np.uint8)
-                kernel(U64(key), 3, 0, scores, c)
-                assert (c[0, row, r], c[0, 2 * row + 1, r]) == (hit, not hit)
+            c = np.empty((1, 2 * row + 2, R), np.uint8)
+            resampling.hits_of(U64(key), 3, 0, scores, c)
+            assert (c[0, row, r], c[0, 2 * row + 1, r]) == (hit, not hit)
             outcomes.add(hit)
     assert outcomes == {True, False}
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("n_classes", [2, 3, 1000])
 def test_classes_equal_plain_integers(n_classes):
     prob = class_probabilities(n_classes, n=4 if n_classes == 1000 else 6)
@@ -374,9 +364,8 @@ def test_classes_equal_plain_integers(n_classes):
             ]
             for block in (first, first + 1)
         ]
-        for kernel in forms(resampling.categories):
-            label = np.full((2, len(prob), R), -1, np.int32)
-            kernel(U64(key), first, 0, up_to, label)
-            assert label.tolist() == expected
+        label = np.full((2, len(prob), R), -1, np.int32)
+        resampling.categories(U64(key), first, 0, up_to, label)
+        assert label.tolist() == expected
         assert LabelDraws(key, prob).make(first, 2).tolist() == expected
         assert LabelDraws(key, prob[3:], 3).make(first, 2).tolist() == [c[3:] for c in expected]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from fastece.kernels import NO_WEIGHTS, quantiles, selection
-from helpers.kernel_forms import PLAIN, forms
+from helpers.kernel_forms import PLAIN
 
 RNG = np.random.default_rng(3)
 N = selection.MAX_SORTED + 300
@@ -53,14 +53,13 @@ def test_deciding_rows_have_the_cuts_of_all_rows(name, kind, threshold):
     u = s[order] + 0.0
     v = w[order] if w.size else w
     # In plain Python a set of rows takes 20 ms.
-    for kernel in forms(selection.deciding_rows):
-        for n_bins in (1, 2, 3, 15, 100):
-            shares = np.arange(1, n_bins) / n_bins
-            found, weight = kernel(s, w, shares, threshold)
-            assert (np.diff(found) >= 0).all()
-            if s.size > selection.MAX_SORTED and n_bins > 1:
-                assert weight.sum() == pytest.approx(v.sum() if w.size else u.size, rel=1e-14)
-            assert edges_and_knots(found, weight, n_bins) == edges_and_knots(u, v, n_bins)
+    for n_bins in (1, 2, 3, 15, 100):
+        shares = np.arange(1, n_bins) / n_bins
+        found, weight = selection.deciding_rows(s, w, shares, threshold)
+        assert (np.diff(found) >= 0).all()
+        if s.size > selection.MAX_SORTED and n_bins > 1:
+            assert weight.sum() == pytest.approx(v.sum() if w.size else u.size, rel=1e-14)
+        assert edges_and_knots(found, weight, n_bins) == edges_and_knots(u, v, n_bins)
 
 
 @pytest.mark.skipif(PLAIN, reason="50,000 rows take a second in plain Python")
@@ -80,9 +79,10 @@ def test_few_rows_decide(name):
 
 def test_a_part_of_one_score_is_one_row_wherever_its_rows_are():
     for scores in (UNIFORM.round(1), np.sort(UNIFORM.round(1))):
-        for kernel in forms(selection.deciding_rows):
-            found, weight = kernel(scores, NO_WEIGHTS, np.array([0.25, 0.5, 0.75]), -np.inf)
-            values, counts = np.unique(scores, return_counts=True)
-            assert set(found) <= set(values)
-            assert found.size == np.unique(found).size
-            assert weight.sum() == counts.sum()
+        found, weight = selection.deciding_rows(
+            scores, NO_WEIGHTS, np.array([0.25, 0.5, 0.75]), -np.inf
+        )
+        values, counts = np.unique(scores, return_counts=True)
+        assert set(found) <= set(values)
+        assert found.size == np.unique(found).size
+        assert weight.sum() == counts.sum()

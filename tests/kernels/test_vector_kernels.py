@@ -8,7 +8,6 @@ import pytest
 
 from fastece.kernels import NO_WEIGHTS, vectors
 from fastece.kernels.arithmetic import BLOCK, LOWEST_EXPONENT
-from helpers.kernel_forms import forms
 
 # More than a piece, and no multiple of 4 or 8.
 COLUMNS = vectors.PIECE + 5
@@ -38,13 +37,12 @@ def test_distances_and_products_fill_a_band(n_classes):
         (NO_WEIGHTS, True, distances), (NO_WEIGHTS, False, products),
         (constant, False, constant + products),
     )  # fmt: skip
-    for kernel in forms(vectors.fill_pairs):
-        for constants, is_distance, expected in cases:
-            band = np.full((3, COLUMNS), np.nan)
-            kernel(rows, columns, constants, is_distance, band)
-            assert band == close(expected)
-            if is_distance:
-                assert (band[[0, 1, 2], [-3, -2, -1]] == 0).all()
+    for constants, is_distance, expected in cases:
+        band = np.full((3, COLUMNS), np.nan)
+        vectors.fill_pairs(rows, columns, constants, is_distance, band)
+        assert band == close(expected)
+        if is_distance:
+            assert (band[[0, 1, 2], [-3, -2, -1]] == 0).all()
 
 
 def kernel_values(prob, scale, is_gaussian, rows, columns):
@@ -68,23 +66,22 @@ def test_kernel_values_are_of_each_pair_once(scale, is_gaussian):
         rows = np.ascontiguousarray(prob[first : first + 3])
         width = first + 3
         expected = kernel_values(prob, scale, is_gaussian, range(first, width), range(width))
-        for kernel in forms(vectors.fill_kernel):
-            band = np.full((3, width), np.nan)
-            kernel(rows, columns, scale, is_gaussian, first, band)
-            assert band == close(expected)
+        band = np.full((3, width), np.nan)
+        vectors.fill_kernel(rows, columns, scale, is_gaussian, first, band)
+        assert band == close(expected)
 
 
 @pytest.mark.parametrize("n", [1, 7, 8, 29])
 def test_the_largest_value_is_returned_from_any_place(n):
     x = -1 - np.random.default_rng(6).random(n)
-    for kernel in forms(vectors.largest):
-        for i in range(n):
-            y = x.copy()
-            y[i] = 3.0
-            y[i - 1] = -np.inf if n > 1 else 3.0
-            assert kernel(y) == 3.0
-        assert kernel(np.full(n, -np.inf)) == kernel(x[:0]) == -np.inf
-        assert kernel(x) == max(x.tolist())
+    kernel = vectors.largest
+    for i in range(n):
+        y = x.copy()
+        y[i] = 3.0
+        y[i - 1] = -np.inf if n > 1 else 3.0
+        assert kernel(y) == 3.0
+    assert kernel(np.full(n, -np.inf)) == kernel(x[:0]) == -np.inf
+    assert kernel(x) == max(x.tolist())
 
 
 def test_exponentials_of_a_line_are_relative_to_its_largest_value():
@@ -96,14 +93,13 @@ def test_exponentials_of_a_line_are_relative_to_its_largest_value():
     below = x - x.max(axis=1, keepdims=True)
     expected = np.where(below >= LOWEST_EXPONENT, np.exp(below), 0.0) * v
     assert (expected[0] == 0).sum() > 2
-    for kernel in forms(vectors.exponentiate):
-        band = x.copy()
-        kernel(band, v)
-        assert band == pytest.approx(expected, rel=1e-13, abs=1e-300)
-        assert band[0, 2] == band[1, BLOCK + 1] == band[0, 5] == 0.0
-        plain = x.copy()
-        kernel(plain, np.empty(0))  # no weights
-        assert plain * v == pytest.approx(expected, rel=1e-13, abs=1e-300)
+    band = x.copy()
+    vectors.exponentiate(band, v)
+    assert band == pytest.approx(expected, rel=1e-13, abs=1e-300)
+    assert band[0, 2] == band[1, BLOCK + 1] == band[0, 5] == 0.0
+    plain = x.copy()
+    vectors.exponentiate(plain, np.empty(0))  # no weights
+    assert plain * v == pytest.approx(expected, rel=1e-13, abs=1e-300)
 
 
 @pytest.mark.parametrize(
@@ -127,10 +123,9 @@ def test_sums_of_exponentials_over_pieces_of_any_size(levels):
     terms = constant[:, None] + inverse[:, None, None] * x
     top = terms.max(axis=2)
     expected = top + np.log(np.exp(terms - top[:, :, None]).sum(axis=2))
-    for kernel in forms(vectors.log_sums):
-        out = np.empty((3, 2))
-        kernel(x, constant, inverse, out)
-        assert out == pytest.approx(expected, rel=1e-13, abs=1e-13)
+    out = np.empty((3, 2))
+    vectors.log_sums(x, constant, inverse, out)
+    assert out == pytest.approx(expected, rel=1e-13, abs=1e-13)
 
 
 def test_sums_of_pairs_equal_sums_over_all_pairs():
@@ -143,24 +138,22 @@ def test_sums_of_pairs_equal_sums_over_all_pairs():
         near = np.exp(-np.abs(s[:, None] - s) / 0.4)
         decay = np.exp(-np.append(np.diff(s), inf) / 0.4)
         loss = 1 - decay**2
-        for kernel in forms(vectors.pair_sums):
-            for weight in (NO_WEIGHTS, v):
-                out = np.full((2, 4), np.nan)
-                total = np.full((2, 4), -1.0)
-                kernel(c.astype(np.uint8), gap, weight, decay, loss, out, total)
-                r = c * gap[:, None]
-                assert out == pytest.approx(np.einsum("gir,ij,gjr->gr", r, near, r), abs=1e-12)
-                assert (out >= 0).all()
-                expected = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
-                assert total == pytest.approx(expected)
+        for weight in (NO_WEIGHTS, v):
+            out = np.full((2, 4), np.nan)
+            total = np.full((2, 4), -1.0)
+            vectors.pair_sums(c.astype(np.uint8), gap, weight, decay, loss, out, total)
+            r = c * gap[:, None]
+            assert out == pytest.approx(np.einsum("gir,ij,gjr->gr", r, near, r), abs=1e-12)
+            assert (out >= 0).all()
+            expected = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
+            assert total == pytest.approx(expected)
 
 
 def test_decay_and_loss_over_a_step_equal_the_exponential():
     steps = -np.array([0.0, 1e-300, 1e-17, 1e-9, vectors.NEAR, 1.01 * vectors.NEAR, 0.3, 40.0, inf])
-    for kernel in forms(vectors.decay_over):
-        values = np.array([kernel(step) for step in steps])
-        expected = np.stack([np.exp(steps), -np.expm1(2 * steps)], axis=1)
-        assert values == pytest.approx(expected, rel=1e-15)
+    values = np.array([vectors.decay_over(step) for step in steps])
+    expected = np.stack([np.exp(steps), -np.expm1(2 * steps)], axis=1)
+    assert values == pytest.approx(expected, rel=1e-15)
 
 
 def test_errors_over_pairs_are_roots_of_sums_over_all_pairs():
@@ -172,16 +165,15 @@ def test_errors_over_pairs_are_roots_of_sums_over_all_pairs():
         near = np.exp(-np.abs(s[:, None] - s) / 0.4)
         score = np.empty(n)
         hit = np.empty(n, np.uint8)
-        for kernel in forms(vectors.pair_errors):
-            for weight in (NO_WEIGHTS, v):
-                w = weight if weight.size else np.ones(n)
-                gap = w * (y - s)
-                expected = np.sqrt(gap @ near @ gap) / w.sum()
-                out = np.full(2, np.nan)
-                kernel(s, y, weight, 0.4, score, hit, out[:1])
-                assert out[0] == pytest.approx(expected, rel=1e-13)
-                kernel(np.column_stack([1 - s, s]), y, weight, 0.4, score, hit, out)
-                assert out == pytest.approx(np.full(2, expected), rel=1e-13)
+        for weight in (NO_WEIGHTS, v):
+            w = weight if weight.size else np.ones(n)
+            gap = w * (y - s)
+            expected = np.sqrt(gap @ near @ gap) / w.sum()
+            out = np.full(2, np.nan)
+            vectors.pair_errors(s, y, weight, 0.4, score, hit, out[:1])
+            assert out[0] == pytest.approx(expected, rel=1e-13)
+            vectors.pair_errors(np.column_stack([1 - s, s]), y, weight, 0.4, score, hit, out)
+            assert out == pytest.approx(np.full(2, expected), rel=1e-13)
 
 
 def test_errors_over_pairs_have_the_bits_of_counts_of_one():
@@ -189,22 +181,15 @@ def test_errors_over_pairs_have_the_bits_of_counts_of_one():
     for n in (1, 2, 50):
         s = np.sort(rng.random(n).round(2))
         y = rng.integers(0, 2, n).astype(np.uint8)
-        kernels = zip(
-            forms(vectors.pair_errors),
-            forms(vectors.pair_terms),
-            forms(vectors.pair_sums),
-            strict=True,
-        )
-        for pair_errors, pair_terms, pair_sums in kernels:
-            out = np.empty(1)
-            pair_errors(s, y, NO_WEIGHTS, 0.3, np.empty(n), np.empty(n, np.uint8), out)
-            decay = np.empty(n)
-            loss = np.empty(n)
-            pair_terms(s, 0.3, decay, loss)
-            c = np.ones((1, n, 1), np.uint8)
-            pairs = np.empty((1, 1))
-            pair_sums(c, y - s, NO_WEIGHTS, decay, loss, pairs, np.empty((1, 1)))
-            assert out[0] == np.sqrt(pairs[0, 0]) / n
+        out = np.empty(1)
+        vectors.pair_errors(s, y, NO_WEIGHTS, 0.3, np.empty(n), np.empty(n, np.uint8), out)
+        decay = np.empty(n)
+        loss = np.empty(n)
+        vectors.pair_terms(s, 0.3, decay, loss)
+        c = np.ones((1, n, 1), np.uint8)
+        pairs = np.empty((1, 1))
+        vectors.pair_sums(c, y - s, NO_WEIGHTS, decay, loss, pairs, np.empty((1, 1)))
+        assert out[0] == np.sqrt(pairs[0, 0]) / n
 
 
 def test_the_extremes_of_cumulated_gaps_equal_a_loop():
@@ -222,10 +207,9 @@ def test_the_extremes_of_cumulated_gaps_equal_a_loop():
                 if is_last[i]:
                     low, high = expected[:, g, r]
                     expected[:, g, r] = min(low, level), max(high, level)
-        for kernel in forms(vectors.cumulated_extremes):
-            for weight in (NO_WEIGHTS, v):
-                low, high, total = (np.full((2, 4), -1.0) for _ in range(3))
-                kernel(c.astype(np.uint8), gap, weight, is_last, low, high, total)
-                assert np.stack([low, high]) == pytest.approx(expected, abs=1e-12)
-                expected_total = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
-                assert total == pytest.approx(expected_total)
+        for weight in (NO_WEIGHTS, v):
+            low, high, total = (np.full((2, 4), -1.0) for _ in range(3))
+            vectors.cumulated_extremes(c.astype(np.uint8), gap, weight, is_last, low, high, total)
+            assert np.stack([low, high]) == pytest.approx(expected, abs=1e-12)
+            expected_total = np.einsum("gir,i->gr", c, v) if weight.size else -np.ones((2, 4))
+            assert total == pytest.approx(expected_total)

@@ -1,6 +1,6 @@
 """What the arguments of a call say about single rows, in plain loops.
 
-Written from ``docs/reference/input.md`` and ``docs/how_to/soft_labels.md``; nothing of fastece is
+Written from ``docs/reference/input.md``; nothing of fastece is
 imported. Every option is one step on the way from the caller's arrays to rows of one label each.
 """
 

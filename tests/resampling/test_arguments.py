@@ -78,8 +78,12 @@ def test_options_of_other_functions_are_refused(name, option):
         getattr(fastece, name)(*binary(10), estimator="ece", **{option: 3})
 
 
-@pytest.mark.parametrize(("name", "value"), BAD)
-def test_bad_arguments_of_resampling_are_refused_by_name(name, value):
+def test_bad_arguments_of_resampling_are_refused_by_name():
+    for name, value in BAD:
+        check_bad_argument(name, value)
+
+
+def check_bad_argument(name, value):
     true, a, b = two_models(10)
     options = {"n_resamples": 5, name: value}
     with pytest.raises((ValueError, TypeError), match=name):

@@ -159,11 +159,9 @@ def test_one_replicate_has_no_standard_error():
     assert result.interval(method="percentile") == near((result.bootstrap_distribution[0],) * 2)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", ESTIMATORS)
-@pytest.mark.parametrize("score", [0.0, 0.3, 1.0])
-def test_equal_scores_have_finite_replicates(name, score):
-    for hits in (0, 5, 20):
+def test_equal_scores_have_finite_replicates(name):
+    for score, hits in ((0.0, 0), (0.0, 5), (0.3, 0), (0.3, 5), (1.0, 5), (1.0, 20)):
         true = np.arange(20) < hits
         prob = np.full(20, score)
         options = {"estimator": name, "n_resamples": 20, "rng": 0}

@@ -67,7 +67,6 @@ def test_blocks_do_not_depend_on_other_blocks():
     assert RowDraws(5, Units(30), 30).of_problem(blocks_together, 3) is blocks_together
 
 
-@pytest.mark.representative(3)
 @pytest.mark.parametrize(
     ("n", "size"),
     [*((n, n) for n in range(1, 7)), (2, 1), (4, 1), (4, 3), (5, 2), (6, 1), (6, 3), (6, 5)],

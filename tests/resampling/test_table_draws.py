@@ -1,4 +1,4 @@
-"""Draws of rows with counts follow the laws of the draws of repeated rows."""
+"""Counts in comparisons, slices and other estimators; `test_numbers` has those of the others."""
 
 import numpy as np
 import pytest
@@ -11,71 +11,18 @@ P = np.round(RNG.random(12), 2)
 COUNTS = RNG.integers(1, 60, 12)
 Y = (RNG.random(12) < P).astype(int)
 ROWS = np.repeat(Y, COUNTS), np.repeat(P, COUNTS)
-VECTORS = RNG.dirichlet([1, 1, 1], 12)
-CLASSES = RNG.integers(0, 3, 12)
-CLASS_ROWS = np.repeat(CLASSES, COUNTS), np.repeat(VECTORS, COUNTS, axis=0)
 
 
-def same_law(first, second):
-    """Decide whether two samples (n,) may have one law, with a risk of 1 in 1000."""
-    return ks_2samp(first, second).pvalue > 0.001
-
-
-@pytest.mark.parametrize("options", [{}, {"size": 40}, {"estimator": "brier_score"}])
-def test_a_bootstrap_of_counts_has_the_law_of_the_repeated_rows(options):
-    of_table = fastece.bootstrap(Y, P, counts=COUNTS, n_resamples=2000, rng=1, **options)
-    of_rows = fastece.bootstrap(*ROWS, n_resamples=2000, rng=2, **options)
-    assert same_law(of_table.bootstrap_distribution, of_rows.bootstrap_distribution)
-    assert of_table.n == of_rows.n == COUNTS.sum()
-
-
-def test_a_bootstrap_of_groups_draws_the_same_groups():
-    groups = np.arange(12) % 5
-    options = {"n_resamples": 200, "rng": 3}
-    of_table = fastece.bootstrap(Y, P, counts=COUNTS, groups=groups, **options)
-    of_rows = fastece.bootstrap(*ROWS, groups=np.repeat(groups, COUNTS), **options)
-    expected = of_rows.bootstrap_distribution
-    assert of_table.bootstrap_distribution == pytest.approx(expected, abs=1e-12)
-
-
-def test_bca_leaves_out_each_of_the_copies():
-    counts = np.minimum(COUNTS, 12)  # so few that the rows themselves are left out one by one
-    options = {"n_resamples": 200, "rng": 3, "method": "bca", "estimator": "brier_score"}
-    of_table = fastece.bootstrap(Y, P, counts=counts, **options)
-    of_rows = fastece.bootstrap(np.repeat(Y, counts), np.repeat(P, counts), **options)
-    assert counts.sum() <= 200
-    assert of_table.acceleration == pytest.approx(of_rows.acceleration, abs=1e-9)
-
-
-@pytest.mark.parametrize("estimator", ["ece", "ece_debiased", "mmce", "ece_kde"])
+@pytest.mark.parametrize("estimator", ["ece_debiased", "mmce", "ece_kde"])
 def test_a_test_of_counts_has_the_law_of_the_repeated_rows(estimator):
     options = {"estimator": estimator, "n_resamples": 1000}
     of_table = fastece.calibration_test(Y, P, counts=COUNTS, rng=1, **options)
     of_rows = fastece.calibration_test(*ROWS, rng=2, **options)
-    assert same_law(of_table.null_distribution, of_rows.null_distribution)
+    assert ks_2samp(of_table.null_distribution, of_rows.null_distribution).pvalue > 0.001
     assert of_table.value == pytest.approx(of_rows.value, abs=1e-12)
 
 
-@pytest.mark.parametrize("options", [{"setting": "classwise"}, {}])
-def test_the_classes_of_copies_are_drawn_together(options):
-    options |= {"estimator": "ece", "n_resamples": 1000}
-    of_table = fastece.calibration_test(CLASSES, VECTORS, counts=COUNTS, rng=1, **options)
-    of_rows = fastece.calibration_test(*CLASS_ROWS, rng=2, **options)
-    assert same_law(of_table.null_distribution, of_rows.null_distribution)
-
-
-@pytest.mark.parametrize("setting", ["auto", "classwise"])
-def test_posteriors_of_counts_are_those_of_the_repeated_rows(setting):
-    of_table = fastece.estimate(CLASSES, VECTORS, counts=COUNTS, setting=setting)
-    of_rows = fastece.estimate(*CLASS_ROWS, setting=setting)
-    assert of_table.value == pytest.approx(of_rows.value, abs=1e-9)
-    assert [*of_table.confidence_interval] == pytest.approx(
-        [*of_rows.confidence_interval], abs=1e-9
-    )
-
-
-@pytest.mark.representative(1)
-@pytest.mark.parametrize("estimator", ["ece", "ece_kde", "smooth_ece"])
+@pytest.mark.parametrize("estimator", ["ece", "ece_kde"])
 def test_intervals_by_inversion_of_counts_are_close_to_those_of_the_repeated_rows(estimator):
     options = {"estimator": estimator, "n_resamples": 500}
     of_table = fastece.estimate(Y, P, counts=COUNTS, **options)

@@ -66,9 +66,14 @@ def assert_exact(state, y, p, setting, weight, n_bins, **fields):
         assert seen == near(expected, slack), (n_bins, fields)
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("setting", SETTINGS)
+# Each setting with other weights.
+every_setting = pytest.mark.parametrize(
+    ("setting", "weights"),
+    [("binary", "random"), ("confidence", "none"), ("classwise", "eighths"), (1, "integers")],
+)
+
+
+@every_setting
 def test_uniform_bins_and_brier_scores_equal_the_data_in_memory(setting, weights):
     number = SETTINGS.index(setting) + WEIGHTS.index(weights)
     n_classes, y, p = data_of(setting, 300, DTYPES[number % 2])
@@ -85,14 +90,12 @@ def test_uniform_bins_and_brier_scores_equal_the_data_in_memory(setting, weights
         assert fastece.mce(state, **fields) == near(fastece.mce(y, p, **options, **fields))
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("n_bins", EXACT_BINS)
-def test_scores_on_edges_and_beside_them_go_where_they_go_in_memory(n_bins, dtype):
-    p = edge_scores(n_bins, dtype)
+def test_scores_on_edges_and_beside_them_go_where_they_go_in_memory(n_bins):
+    number = EXACT_BINS.index(n_bins)
+    p = edge_scores(n_bins, DTYPES[number % 2])
     y = labels_of(p)
     state = state_of(y, p)
-    number = EXACT_BINS.index(n_bins)
     for fields in ({}, {"mapping": "convex"}, EXACT_FIELDS[number], {"threshold": 1 / n_bins}):
         assert_exact(state, y, p, "binary", None, n_bins, **fields)
     diagram = fastece.reliability_diagram(y, p, n_bins=n_bins)
@@ -131,9 +134,7 @@ def test_auto_is_binary_or_confidence():
     assert fastece.brier_score(auto) == near(fastece.brier_score(y, p))
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("weights", WEIGHTS)
-@pytest.mark.parametrize("setting", SETTINGS)
+@every_setting
 def test_diagrams_equal_the_data_in_memory(setting, weights):
     n_classes, y, p = data_of(setting, 200)
     weight = weights_of(weights, len(y))
@@ -534,13 +535,13 @@ def test_states_do_not_depend_on_the_layout_of_rows():
         assert_same(state_of(labels, p), state_of(y, p))
 
 
-@pytest.mark.parametrize("n_replicates", [0, 4])
-@pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("setting", ["auto", *SETTINGS])
-def test_plain_arrays_have_the_state_of_lists(setting, dtype, n_replicates):
+@pytest.mark.parametrize(
+    ("dtype", "options"), [(np.float32, {}), (np.float64, {"n_replicates": 4, "seed": 0})]
+)
+def test_plain_arrays_have_the_state_of_lists(setting, dtype, options):
     n_classes, y, p = data_of(setting, 300, dtype)
-    options = {"n_classes": n_classes, "setting": setting, "n_replicates": n_replicates}
-    options["seed"] = 0 if n_replicates else None
+    options = {"n_classes": n_classes, "setting": setting, **options}
     expected = state_of(y.tolist(), p.tolist(), **options)
     for labels in (y, y.astype(np.uint8), frozen(y)):
         assert_same(state_of(labels, p, **options), expected)

@@ -55,11 +55,11 @@ def test_a_few_groups_are_drawn_and_one_is_refused():
     rng = np.random.default_rng(0)
     p = rng.random(2000)
     y = rng.random(2000) < p
-    options = {"n_replicates": 1000, "seed": 0}
+    options = {"n_replicates": 100, "seed": 0}
     state = Accumulator(**options).update(y, p, groups=np.arange(2000) % 5)
     for name in ("ece", "ece_kde", "brier_score"):
         result = fastece.bootstrap(state, estimator=name)
-        assert result.bootstrap_distribution.size == 1000
+        assert result.bootstrap_distribution.size == 100
         assert np.isfinite(result.bootstrap_distribution).all()
     with pytest.raises(ValueError, match="groups: must be at least 2"):
         fastece.bootstrap(Accumulator(n_replicates=1, seed=0).update([1], [0.3]))
@@ -187,7 +187,7 @@ def damaged(state, rng):
     return sums
 
 
-@pytest.mark.parametrize("count", [15, pytest.param(400, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [15, pytest.param(200, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("case", CASES)
 def test_a_damaged_state_is_refused_or_answers(case, count):
     state = state_of_case(case)

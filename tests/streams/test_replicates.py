@@ -91,17 +91,16 @@ def groups_of(rows, n_replicates=1000, seed=7, groups=None):
     return np.array(found)
 
 
-@pytest.mark.parametrize("first", [0, 2**31, 2**40])
-@pytest.mark.parametrize("has_groups", [False, True])
+@pytest.mark.parametrize(("first", "has_groups"), [(0, False), (2**31, True), (2**40, False)])
 def test_rows_come_into_all_groups_by_chance(first, has_groups):
-    rows = first + np.arange(2000)
+    rows = first + np.arange(1000)
     groups = rows if has_groups else None
     found = groups_of(rows, 40, groups=groups)
     assert found.max() < 64  # whole blocks of 32
-    assert chi_square_p(np.bincount(found, minlength=64), np.full(64, 2000 / 64)) > ALPHA
+    assert chi_square_p(np.bincount(found, minlength=64), np.full(64, 1000 / 64)) > ALPHA
     # Neighbours, and the same rows with another seed, are together by chance alone: 6e-7.
     for other in (np.roll(found, 1), groups_of(rows, 40, seed=8, groups=groups)):
-        assert np.mean(found == other) == pytest.approx(1 / 64, abs=5 * np.sqrt(1 / 64 / 2000))
+        assert np.mean(found == other) == pytest.approx(1 / 64, abs=5 * np.sqrt(1 / 64 / 1000))
 
 
 def test_the_group_of_a_row_does_not_depend_on_the_others():
@@ -115,8 +114,10 @@ def test_the_group_of_a_row_does_not_depend_on_the_others():
     assert groups_of([77], groups=labels[[3]]) == groups_of([0], groups=labels[[3]])
 
 
-@pytest.mark.parametrize("weights", ["none", "random"])
-@pytest.mark.parametrize("setting", SETTINGS)
+@pytest.mark.parametrize(
+    ("setting", "weights"),
+    [("binary", "random"), ("confidence", "none"), ("classwise", "random"), (1, "none")],
+)
 def test_replicates_are_those_of_groups_in_memory(setting, weights):
     n = 150
     n_classes, y, p = data_of(setting, n)
@@ -213,7 +214,7 @@ def test_replicates_need_a_seed_and_a_state_that_has_them():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("kind", ["sharp", "bimodal", "network"])
+@pytest.mark.parametrize("kind", ["bimodal", "network"])
 def test_standard_errors_are_near_the_bootstrap(kind):
     if kind == "network":
         labels, rows = digits()
@@ -221,10 +222,10 @@ def test_standard_errors_are_near_the_bootstrap(kind):
         p = rows.max(1)
     else:
         y, p = binary_data(kind, 2000)
-    state = state_of(y, p, n_replicates=2000, seed=1)
+    state = state_of(y, p, n_replicates=400, seed=1)
     for name in ("ece", "ece_c", "ece_a"):
-        expected = fastece.bootstrap(y, p, estimator=name, n_resamples=4000, rng=12)
+        expected = fastece.bootstrap(y, p, estimator=name, n_resamples=2000, rng=12)
         result = fastece.bootstrap(state, estimator=name)
         error = expected.standard_error
-        assert result.standard_error == pytest.approx(error, rel=0.08), name  # three deviations
-        assert result.bias == pytest.approx(expected.bias, abs=0.15 * error), name
+        assert result.standard_error == pytest.approx(error, rel=0.13), name  # three deviations
+        assert result.bias == pytest.approx(expected.bias, abs=0.25 * error), name

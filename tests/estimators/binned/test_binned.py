@@ -30,6 +30,7 @@ VARIANTS = {
     "threshold on a score": Binned(n_bins=5, threshold=0.3, edges="quantile", norm=2),
 }
 KINDS = ["none", "integers", "dynamic", "huge"]
+compiled_only = pytest.mark.skipif(PLAIN, reason="too slow as plain Python")
 
 
 def near(value):
@@ -72,14 +73,14 @@ def given_weights(kind, n):
     return None if kind == "none" else rng.random(n) * 1e200 + 1e190
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("name", VARIANTS)
-def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
+def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name):
+    number = [*VARIANTS].index(name)
     for seed, scores in enumerate(cases.score_sets().values()):
-        # Each set of scores with every other kind of weights, and draws of one of two sizes.
-        if (seed + 5 * KINDS.index(kind)) % 16 if PLAIN else (seed + KINDS.index(kind)) % 2:
+        # Each set of scores with a kind of weights, and draws of one of two sizes.
+        if (seed - number) % 16 and PLAIN:
             continue
+        kind = KINDS[(seed + number) % 4]
         n = len(scores)
         scores = scores.astype(np.float64)
         sample = sample_of(scores, cases.labels_for(scores), given_weights(kind, n), low=1 / 3)
@@ -87,17 +88,16 @@ def test_blocks_and_lists_have_the_values_of_the_repeated_rows(name, kind):
         check_values(VARIANTS[name], sample, draws(n, size, seed=seed)[0], [seed, seed + 16])
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("name", VARIANTS)
-@pytest.mark.parametrize("n", [GROUP_SIZES[0][0], GROUP_SIZES[0][0] + 1])
-def test_values_of_more_rows_than_are_kept_one_by_one(name, n):
-    if PLAIN and (n != GROUP_SIZES[0][0] + 1 or name not in ("ece_a", "ece_ac", "ece_c")):
-        pytest.skip("too slow as plain Python")
-    rng = np.random.default_rng(n)
-    scores = rng.random(n).round(3)
-    for weight in (None, rng.integers(1, 3, n)):
-        sample = sample_of(scores, cases.labels_for(scores), weight)
-        check_values(VARIANTS[name], sample, draws(n, n)[0], [0, 9])
+@pytest.mark.parametrize(
+    "name", ["ece_a", "ece_ac", "ece_c", "many quantiles, convex", "threshold on a score"]
+)
+def test_values_of_more_rows_than_are_kept_one_by_one(name):
+    for n in (GROUP_SIZES[0][0], GROUP_SIZES[0][0] + 1)[PLAIN:]:
+        rng = np.random.default_rng(n)
+        scores = rng.random(n).round(3)
+        for weight in (None, rng.integers(1, 3, n)):
+            sample = sample_of(scores, cases.labels_for(scores), weight)
+            check_values(VARIANTS[name], sample, draws(n, n)[0], [0, 9])
 
 
 def test_negative_zero_is_zero():
@@ -118,8 +118,10 @@ def test_negative_zero_is_zero():
                 assert results == near(expected), name
 
 
-@pytest.mark.representative(8)
-@pytest.mark.parametrize("name", VARIANTS)
+SOME = ["ece", "ece_a", "ece_c", "ece_ac", "sqrt quantiles, convex, norm 2", "debiased square"]
+
+
+@pytest.mark.parametrize("name", SOME)
 def test_blocks_have_the_same_bits_in_any_company(name):
     estimator = VARIANTS[name]
     n = 90
@@ -149,13 +151,13 @@ WHOLE = {
 }
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("name", WHOLE)
-@pytest.mark.parametrize("n", [1, 8, 1100])
-def test_values_have_the_bits_of_the_norm_of_the_bins(name, n):
-    if PLAIN and n > 8:
-        pytest.skip("too slow as plain Python")
-    estimator = WHOLE[name]
+@pytest.mark.parametrize("n", [1, 8, pytest.param(1100, marks=compiled_only)])
+def test_values_have_the_bits_of_the_norm_of_the_bins(n):
+    for estimator in WHOLE.values():
+        check_bits_of_the_norm(estimator, n)
+
+
+def check_bits_of_the_norm(estimator, n):
     rng = np.random.default_rng(n)
     vectors = rng.dirichlet([0.3] * 3, n)
     vectors[::2] = np.eye(3)[rng.integers(0, 3, vectors[::2].shape[0])]
@@ -172,7 +174,7 @@ def test_values_have_the_bits_of_the_norm_of_the_bins(name, n):
             )
             values = estimator.point_values(problems)
             bins = estimator.bins(problems)
-            assert values.tolist() == same_bits(estimator.errors(bins)), setting
+            assert values.tolist() == same_bits(estimator.errors(bins)), (estimator, setting)
 
 
 def same_bits(values):
@@ -225,10 +227,13 @@ def scores_on(edges):
     return scores.clip(0, 1)
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("name", EDGES)
-@pytest.mark.parametrize(("mapping", "closed"), RULES)
-def test_values_are_those_of_the_definition(name, mapping, closed):
+def test_values_are_those_of_the_definition(name):
+    for mapping, closed in RULES:
+        check_definition(name, mapping, closed)
+
+
+def check_definition(name, mapping, closed):
     fields = {"edges": EDGES[name], "mapping": mapping, "closed": closed}
     p = scores_on(EDGES[name])
     y = labels_for(p)
@@ -241,7 +246,6 @@ def test_values_are_those_of_the_definition(name, mapping, closed):
     check_values(Binned(**fields), sample_of(p, y), c, list(range(0, R, 8)))
 
 
-@pytest.mark.representative
 @pytest.mark.parametrize("closed", ["right", "left"])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_edges_of_equal_width_give_the_bits_of_uniform_bins(closed, dtype):

@@ -1,6 +1,7 @@
 """Layouts of bins, rows in order, and sums over bins."""
 
 from dataclasses import replace
+from itertools import product
 
 import numpy as np
 import pytest
@@ -72,12 +73,10 @@ VARIANTS = {
 }
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("name", VARIANTS)
-def test_chunks_and_all_rows_at_once_agree_on_every_edge_and_sum(by_chunks, name, weighted):
+def test_chunks_and_all_rows_at_once_agree_on_every_edge_and_sum(by_chunks, name):
     n = 300
-    for case, s in crowded(n).items():
+    for (case, s), weighted in product(crowded(n).items(), [False, True]):
         y = cases.labels_for(s)
         w = np.random.default_rng(1).integers(0, 4, n) / 4 if weighted else None
         diagrams = []
@@ -108,7 +107,7 @@ def test_classes_are_found_at_once_as_one_by_one(by_chunks, name):
             assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
-@settings(max_examples=10 if PLAIN else 60)
+@settings(max_examples=10 if PLAIN else 25)
 @given(
     cases.binary(), st.sampled_from([1, 2, 3, 7]), st.sampled_from(["right", "left"]),
     st.sampled_from([3, 2**19]),
