@@ -57,14 +57,13 @@ def test_numbers_equal_those_of_other_functions(ax):
     assert (below.get_xlabel(), ax.get_ylabel()) == ("Predicted probability", "Observed frequency")
 
 
-@pytest.mark.representative(1)
-@pytest.mark.parametrize(("data", "options"), [((LABEL, Q), {}), ((Y, P), {"zoom": 0.5})])
-@pytest.mark.parametrize("width", [3.3, 5.5])
-@pytest.mark.parametrize("kind", ["png", "pdf"])
-def test_letters_have_7_points_and_nothing_is_cut(data, options, width, kind):
+@pytest.mark.parametrize(
+    ("data", "options", "width"), [((LABEL, Q), {}, 5.5), ((Y, P), {"zoom": 0.5}, 3.3)]
+)
+def test_letters_have_7_points_and_nothing_is_cut(data, options, width):
     figure = Figure(figsize=(width, 1.2 * width), layout="constrained")
     ax = reliability_plot(*data, ax=figure.subplots(), **options)
-    figure.savefig(io.BytesIO(), format=kind)
+    figure.savefig(io.BytesIO(), format="png")
     box = figure.get_tightbbox()
     assert box.x0 >= 0
     assert box.y0 >= 0
@@ -118,9 +117,9 @@ def test_the_isotonic_curve_equals_scipy(ax):
 
 @pytest.mark.slow
 def test_the_consistency_band_holds_fits_of_calibrated_models():
-    # 200 samples: 95 % is known to 1.5 points, so that 90 is off by 3.2 of these.
+    # 100 samples: 95 % is known to 2.2 points, so that 88 is off by 3.2 of these.
     held = np.zeros(3)
-    for seed in range(200):
+    for seed in range(100):
         rng = np.random.default_rng(seed)
         s = np.sort(rng.integers(1, 20, 200) / 20)
         ordered = sample_of(s, rng.random(200) < s)
@@ -128,8 +127,8 @@ def test_the_consistency_band_holds_fits_of_calibrated_models():
         fit = np.interp(band.score, *isotonic_curve(ordered))
         is_inside = (fit >= band.low - 1e-12) & (fit <= band.high + 1e-12)
         held += is_inside[np.searchsorted(band.score, [0.25, 0.5, 0.75])]
-    assert (held / 200 > 0.9).all()
-    assert held.mean() / 200 < 0.99
+    assert (held / 100 > 0.88).all()
+    assert held.mean() / 100 < 0.995
 
 
 def test_a_band_depends_on_its_seed_alone_and_weights_count():
@@ -143,7 +142,6 @@ def test_a_band_depends_on_its_seed_alone_and_weights_count():
     assert np.mean(of_few_rows.high - of_few_rows.low) > 1.2 * np.mean(one.high - one.low)
 
 
-@pytest.mark.slow
 def test_streams_groups_and_weights_can_be_drawn(ax):
     reliability_plot(fastece.Accumulator().update(Y, P), ax=ax)
     for options in ({"groups": np.arange(600) // 3}, {"sample_weight": P + 0.1}):

@@ -295,11 +295,11 @@ def occupied_parts(ax):
     return [ax.patch, ax.title, *(label for label in labels if label.get_text())]
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize(
-    ("shape", "models", "dpi"), [((1, 1), 1, 72), ((1, 2), 2, 300), ((2, 2), 1, 100)], ids=str
+    ("shape", "models", "dpi", "layout"),
+    [((1, 2), 2, 300, "constrained"), ((2, 2), 1, 100, "tight")],
+    ids=str,
 )
-@pytest.mark.parametrize("layout", ["constrained", "tight"])
 def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dpi, layout):
     with plt.rc_context({"font.size": 7}):
         size = (5.5, 2.4 * shape[0])
@@ -340,18 +340,15 @@ def test_figures_can_be_pickled_and_parts_of_figures_drawn_on(diagram):
     pickle.loads(pickle.dumps(figure)).draw_without_rendering()
 
 
-@pytest.mark.representative(2)
 @pytest.mark.parametrize(
-    ("y", "p", "options"),
+    ("y", "p", "options", "size"),
     [
-        ([1], [1.0], {}),
-        ([0, 1], [0.0, 1.0], {}),
-        ([0, 1], [1.0, 0.0], {}),
-        ([0, 1], [0.2, 0.5], {"threshold": 0.5}),
-        ([1, 0, 1], [0.2, 0.4, 0.9], {"sample_weight": [1e300, 1e300, 1e-300]}),
+        ([1], [1.0], {}, (1, 1)),
+        ([0, 1], [1.0, 0.0], {}, (20, 1)),
+        ([0, 1], [0.2, 0.5], {"threshold": 0.5}, (5, 5)),
+        ([1, 0, 1], [0.2, 0.4, 0.9], {"sample_weight": [1e300, 1e300, 1e-300]}, (5, 5)),
     ],
 )
-@pytest.mark.parametrize("size", [(1, 1), (20, 1), (5, 5)])
 def test_few_rows_and_figures_of_any_shape_are_drawn(y, p, options, size):
     diagram = fastece.reliability_diagram(y, p, n_bins=4, **options)
     for span in (PLAIN, logit_range([diagram.drawing()])):
@@ -360,9 +357,9 @@ def test_few_rows_and_figures_of_any_shape_are_drawn(y, p, options, size):
         figure.draw_without_rendering()
 
 
-@pytest.mark.representative
-@pytest.mark.parametrize(("share", "count"), [(0.45, 1), (0.55, 2)])
-@pytest.mark.parametrize("kind", ["diagram", "curve"])
+@pytest.mark.parametrize(
+    ("share", "count", "kind"), [(0.45, 1, "curve"), (0.55, 2, "curve"), (0.55, 2, "diagram")]
+)
 def test_crowded_scores_get_axes_of_log_odds_beside(share, count, kind):
     n = 1000
     p = np.where(np.arange(n) < share * n, 0.97, 0.6)
@@ -398,9 +395,7 @@ def test_rates_of_0_and_1_lie_at_the_ends_of_log_odds(axes):
 # --- small multiples ------------------------------------------------------------------------
 
 
-@pytest.mark.representative(2)
-@pytest.mark.parametrize("n", [1, 4, 5, 12, 100])
-@pytest.mark.parametrize("kind", ["diagrams", "curves"])
+@pytest.mark.parametrize(("n", "kind"), [(1, "curves"), (5, "diagrams"), (100, "curves")])
 def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
     figure = Figure(layout="constrained", figsize=(10, 8))
     results = [
@@ -427,9 +422,8 @@ def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
     assert have_ylabel == [k % columns == 0 for k in range(len(panels))]
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("n", [3, 6])
-def test_nothing_of_the_small_multiples_is_cut_off(n):
+def test_nothing_of_the_small_multiples_is_cut_off():
+    n = 6
     names = [f"class {k} ('{'very ' * k}long name')" for k in range(n)]
     figure = plot_classes([make_curve(500, name) for name in names])
     for _ in range(2):

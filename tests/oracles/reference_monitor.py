@@ -4,7 +4,7 @@ Bets begin before the first row and at each look, and each of them is followed b
 """
 
 from collections import defaultdict
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from math import exp, expm1, floor, fsum, inf, log, log1p, sqrt
 
 
@@ -83,20 +83,22 @@ def monitor(rows, weights=(1.0,), forget=None):
             members = [row[k] for row in rows[begin:end]]
             for j, (_, *rule) in enumerate(alternatives()):
                 gains[k, j].append(log_ratio(members, *rule))
+    so_far = {rule: [0.0, *accumulate(gain)] for rule, gain in gains.items()}
+    left = [idle(n, forget) for n in at]
     values = [1.0]
     change = 0
     for t in range(1, len(at)):
         money = []
         best = -inf
         for k, weight in enumerate(weights):
-            money.append(weight * idle(at[t], forget))
+            money.append(weight * left[t])
             for j, (share, *_) in enumerate(alternatives()):
                 highest = -inf
                 for begin in range(t + 1):  # the last one begins now
-                    stake = 1 - idle(0, forget)
+                    stake = 1 - left[0]
                     if begin > 0:
-                        stake = idle(at[begin - 1], forget) - idle(at[begin], forget)
-                    gain = fsum(gains[k, j][begin:t])
+                        stake = left[begin - 1] - left[begin]
+                    gain = so_far[k, j][t] - so_far[k, j][begin]
                     money.append(weight * share * stake * exp(gain))
                     if begin < t and gain >= highest:
                         highest = gain

@@ -133,7 +133,6 @@ def test_the_line_of_no_bias_is_drawn():
         assert set(line.get_ydata()) == {0}
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize("measure", [RELATIVE, BIAS])
 def test_intervals_are_shaded_in_the_colour_of_their_curve(measure):
     table = summary_of([*FIFTEEN[::6], "x", "zero"], measure)  # no two of a colour
@@ -247,14 +246,8 @@ def small_figure(value):
     return figure
 
 
-@pytest.mark.representative(1)
 @pytest.mark.parametrize(
-    ("ending", "begins"),
-    [
-        (".svg", b"<?xml"),
-        pytest.param(".PNG", b"\x89PNG\r\n", marks=pytest.mark.slow),
-        pytest.param(".pdf", b"%PDF", marks=pytest.mark.slow),
-    ],
+    ("ending", "begins"), [(".svg", b"<?xml"), (".PNG", b"\x89PNG\r\n"), (".pdf", b"%PDF")]
 )
 def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch, ending, begins):
     from matplotlib import pyplot as plt
@@ -275,16 +268,6 @@ def test_the_same_figure_is_the_same_file(tmp_path, monkeypatch, ending, begins)
     assert path.read_bytes() != first
     assert list(tmp_path.iterdir()) == [path]
     assert (dict(matplotlib.rcParams), plt.get_fignums()) == (before, windows)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("ending", [".png", ".svg", ".pdf"])
-def test_the_same_picture_of_a_study_is_the_same_file(tmp_path, ending):
-    table = summary_of(NAMES[:4], settings=["a"])
-    for name in ("first", "second"):
-        save_figure(curves_figure(table), tmp_path / f"{name}{ending}")
-    first, second = (tmp_path / f"{name}{ending}" for name in ("first", "second"))
-    assert first.read_bytes() == second.read_bytes()
 
 
 @pytest.mark.parametrize("name", ["picture.jpg", "picture", "picture.png.gz", ".svg"])

@@ -73,7 +73,7 @@ def test_killed_between_any_two_changes_of_files(tmp_path, monkeypatch):
     pictures = steps.count - 2 * len(PICTURES)
     assert pictures > 20
     failed = []
-    for last in [*range(1, pictures, 2), *range(pictures, steps.count + 1, 7)]:
+    for last in [*range(1, pictures, 4), *range(pictures, steps.count + 1, 14)]:
         folder = tmp_path / f"killed{last}"
         with monkeypatch.context() as patch, suppress(Killed):
             Steps(patch, last)

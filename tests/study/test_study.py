@@ -225,7 +225,6 @@ def test_the_folder_is_named_after_what_is_given(capsys, tmp_path, monkeypatch):
     ]
 
 
-@pytest.mark.representative(1)
 @pytest.mark.usefixtures("quick")
 @pytest.mark.parametrize(
     ("arguments", "message"),

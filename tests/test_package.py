@@ -1,18 +1,29 @@
-"""The shape of the package: floors, optional packages, and the words in its docstrings."""
+"""The package as a whole: floors, imports, public names, words, and what SECURITY.md promises."""
 
 import ast
+import gzip
+import inspect
+import io
+import os
+import pickle
 import re
 import subprocess
 import sys
+import zipfile
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import fastece
+from fastece import recalibration
+from fastece.cli import main
+from fastece.data.options import GROUPED_NAMES
 from fastece.estimators.base import ABILITIES
 
 FOLDER = Path(fastece.__file__).parent
+ROOT = Path(__file__).parents[1]
 # From the top down. A module imports modules of its own room and of rooms on lower floors: at its
 # top, inside functions and for type checking alike.
 FLOORS = [
@@ -59,6 +70,12 @@ def trees():
     return {name: ast.parse(text) for name, text in sources().items()}
 
 
+@cache
+def nodes_of(name):
+    """All nodes of a module."""
+    return list(ast.walk(trees()[name]))
+
+
 def imports(nodes):
     """Full names that statements import: modules, or what may be a name in one."""
     for node in nodes:
@@ -80,7 +97,7 @@ def module_of(target):
 @cache
 def own_imports(name):
     """Modules of the package that a module imports anywhere, but for itself."""
-    targets = [t for t in imports(ast.walk(trees()[name])) if t.partition(".")[0] == "fastece"]
+    targets = [t for t in imports(nodes_of(name)) if t.partition(".")[0] == "fastece"]
     return {module_of(target) for target in targets} - {name, "__init__"}
 
 
@@ -95,14 +112,14 @@ def inner_modules():
 
 def definitions(*kinds):
     """Module and node of every definition."""
-    for name, tree in trees().items():
-        yield from ((name, node) for node in ast.walk(tree) if isinstance(node, kinds))
+    for name in trees():
+        yield from ((name, node) for node in nodes_of(name) if isinstance(node, kinds))
 
 
 def calls_of(function):
     """Module and node of every call of a function by its bare name."""
-    for name, tree in trees().items():
-        for node in ast.walk(tree):
+    for name in trees():
+        for node in nodes_of(name):
             if isinstance(node, ast.Call) and getattr(node.func, "id", "") == function:
                 yield name, node
 
@@ -127,7 +144,7 @@ def test_imports_lead_downwards_from_room_to_room():
 
 def test_the_package_as_a_whole_is_imported_on_the_top_floor_alone():
     for name in inner_modules():
-        targets = imports(ast.walk(trees()[name]))
+        targets = imports(nodes_of(name))
         whole = {
             t for t in targets if t.partition(".")[0] == "fastece" and module_of(t) == "__init__"
         }
@@ -174,15 +191,14 @@ def run_python(code):
     return done.stdout.strip()
 
 
-@pytest.mark.parametrize(
-    ("statement", "packages"),
-    [
-        ("import fastece", ("numba", "scipy", "numpy")),
-        ("from fastece import ece, Binned", ("numba", "scipy", "matplotlib", "pandas")),
-    ],
-)
-def test_import_leaves_slow_packages_alone(statement, packages):
-    code = f"{statement}; import sys; print([m for m in {packages} if m in sys.modules])"
+def test_import_leaves_slow_packages_alone():
+    packages = ("numba", "scipy", "matplotlib", "pandas")
+    code = f"""
+import sys, fastece
+assert "numpy" not in sys.modules
+from fastece import ece, Binned
+print([name for name in {packages} if name in sys.modules])
+"""
     assert run_python(code) == "[]"
 
 
@@ -214,6 +230,32 @@ def test_public_classes_are_those_that_a_user_makes():
     estimators = {name for name, value in classes.items() if hasattr(value, "prepare")}
     assert {type(x).__name__ for x in fastece.ESTIMATORS.values()} <= estimators
     assert {*classes} - errors - estimators == {"Accumulator", "Monitor", "Predictions"}
+
+
+API = [path.read_text(encoding="utf-8") for path in (ROOT / "docs/api").glob("*.md")]
+DOCUMENTED = [name for page in API for name in re.findall(r"^::: (\S+)$", page, re.MULTILINE)]
+
+
+def test_every_public_name_is_on_one_page_of_the_api():
+    names = [name for name in DOCUMENTED if re.fullmatch(r"fastece\.\w+", name)]
+    assert sorted(names) == sorted(f"fastece.{name}" for name in fastece.__all__)
+    maps = {method.__name__ for method in recalibration.METHODS.values()}
+    maps |= {"recalibrate", "Calibrator", "METHODS", "load", "save"}
+    names = [name for name in DOCUMENTED if name.startswith("fastece.recalibration.")]
+    assert sorted(names) == sorted(f"fastece.recalibration.{name}" for name in maps)
+
+
+def test_docstrings_name_the_parameters_of_the_signature():
+    for public in fastece.__all__:
+        text = inspect.getdoc(getattr(fastece, public)) or ""
+        section = re.search(r"^Parameters\n-+\n(.*?)(?=^\S[^\n]*\n-+\n|\Z)", text, re.M | re.S)
+        if section is None:
+            continue
+        heads = re.findall(r"^\S.*$", section[1], re.MULTILINE)
+        described = {x for head in heads for x in re.findall(r"\w+", head.partition(" : ")[0])}
+        taken = set(inspect.signature(getattr(fastece, public)).parameters)
+        assert described - {"options"} <= taken, public
+        assert taken - {*GROUPED_NAMES} <= described, public
 
 
 # --- kernels and estimators -----------------------------------------------------------------
@@ -283,8 +325,8 @@ def test_no_statement_is_a_text_alone():
     """The second line of a text without parentheses would be lost."""
     lost = [
         f"{name}: {node.value.value}"
-        for name, tree in trees().items()
-        for block in ast.walk(tree)
+        for name in trees()
+        for block in nodes_of(name)
         if isinstance(block, (ast.Module, *DEFINITIONS))
         for node in block.body[1:]
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant)
@@ -300,3 +342,94 @@ def test_names_are_nouns_and_verbs_of_the_field():
         if BANNED_IN_NAMES.search(node.name)
     }
     assert not found
+
+
+# --- security: predictions and saved maps are data, and nothing is downloaded ----------------
+
+NETWORK = {"socket", "ssl", "urllib", "http", "ftplib", "smtplib", "requests", "httpx", "aiohttp"}
+CODE = {"pickle", "marshal", "shelve", "dill", "cloudpickle"}
+
+
+class Trap:
+    """Makes a folder when it is unpickled."""
+
+    def __init__(self, path):
+        self.path = str(path)
+
+    def __reduce__(self):
+        return os.mkdir, (self.path,)
+
+
+def trapped(path):
+    """An NPY file of Python objects, which sets off the trap if it is read with pickles."""
+    file = io.BytesIO()
+    np.save(file, np.array([Trap(path), 0.5], dtype=object), allow_pickle=True)
+    return file.getvalue()
+
+
+def archive(content):
+    """An NPZ file with it as y_prob."""
+    file, labels = io.BytesIO(), io.BytesIO()
+    np.save(labels, np.array([0, 1]))
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("y_true.npy", labels.getvalue())
+        packed.writestr("y_prob.npy", content)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "form", "options"),
+    [
+        ("a.npy", bytes, []),
+        ("a.npz", archive, ["--stream"]),
+        ("a.npy.gz", gzip.compress, []),
+        ("a.csv", bytes, ["--stream"]),
+    ],
+)
+def test_files_of_predictions_are_not_unpickled(name, form, options, tmp_path, capsys):
+    trap, path = tmp_path / "sprung", tmp_path / name
+    path.write_bytes(form(trapped(trap)))
+    assert main(["report", str(path), *options]) == 2
+    assert capsys.readouterr().err.startswith("fastece: error: ")
+    assert not trap.exists()
+
+
+def test_saved_maps_are_not_unpickled(tmp_path):
+    trap, path = tmp_path / "sprung", tmp_path / "map.json"
+    path.write_bytes(pickle.dumps(Trap(trap)))
+    with pytest.raises(ValueError, match="is no map"):
+        recalibration.load(path)
+    assert not trap.exists()
+    pickle.loads(path.read_bytes())
+    assert trap.exists()  # so the trap works
+
+
+@pytest.mark.parametrize("method", ["platt", "isotonic", "curve"])
+def test_damaged_maps_are_refused_or_read(method, tmp_path):
+    """Bytes that are changed, left out or put in: an error in words, or a map that answers."""
+    rng = np.random.default_rng(0)
+    score, path = rng.random(200), tmp_path / "map.json"
+    recalibration.save(recalibration.METHODS[method]().fit(score, rng.random(200) < score), path)
+    whole, refused = path.read_bytes(), 0
+    for _ in range(100):
+        first, last = sorted(rng.integers(0, len(whole), 2))
+        middle = (rng.bytes(1), b"", b"9" * 400, whole[first : first + 20])[rng.integers(4)]
+        path.write_bytes(whole[:first] + middle + whole[min(last, first + 3) :])
+        try:
+            found = recalibration.load(path).transform(score)
+        except ValueError:
+            refused += 1
+        else:
+            assert ((found >= 0) & (found <= 1)).all()
+    assert refused > 50
+
+
+def test_nothing_is_downloaded_and_only_own_bytes_are_unpickled():
+    unpickle = set()
+    for name in trees():
+        found = {target.partition(".")[0] for target in imports(nodes_of(name))}
+        assert not found & NETWORK, name
+        if found & CODE:
+            unpickle.add(name)
+    # What it has compiled, and what it has just pickled.
+    assert unpickle == {"kernels.cache", "estimators.faults"}
