@@ -139,6 +139,29 @@ OTHER_FUNCTIONS = [
 ]
 
 
+def test_a_table_that_was_read_before_stands_for_both_arrays_in_every_function():
+    table = fastece.Predictions(Y, 100 * P, percent=True)
+    for function, arguments, number in FUNCTIONS:
+        # Objects that keep rows take arrays; a report takes half a second, and has a test.
+        if name_of(function) not in ("update", "calibration_report"):
+            expected = pytest.approx(number(function(Y, P, **arguments)), rel=1e-12)
+            assert number(function(table, **arguments)) == expected, function.__name__
+
+
+def test_labels_come_first_and_all_else_goes_by_its_name():
+    public = [getattr(fastece, name) for name in fastece.__all__]
+    public += [getattr(decisions, name) for name in decisions.__all__]
+    for function in filter(inspect.isfunction, public):
+        parameters = inspect.signature(function).parameters.values()
+        leading = [x.name for x in parameters if x.kind is x.POSITIONAL_OR_KEYWORD]
+        assert leading in (
+            ["y_true", "y_prob"],
+            ["y_true", "y_prob_a", "y_prob_b"],
+            ["estimator"],  # of check_estimator, which reads no rows
+        ), function.__name__
+        assert not any(x.kind is x.VAR_POSITIONAL for x in parameters), function.__name__
+
+
 @pytest.mark.parametrize(
     ("function", "rows", "arguments"),
     [*[(function, (Y, P), x) for function, x, _ in FUNCTIONS], *OTHER_FUNCTIONS],

@@ -5,10 +5,29 @@ import re
 import numpy as np
 import pytest
 
-from fastece import Binned
+import fastece
+from fastece import KDE, MMCE, Binned, SmoothECE, Sweep
 from fastece.data.threads import with_threads
 from fastece.estimators.table import ESTIMATORS, find_estimator
 from helpers.probes import Mean
+
+
+# Names of calibration errors, and every parameter that the name stands for.
+NAMED = {
+    "ece": Binned(n_bins=15, edges="uniform", mapping="hard", norm=1.0, closed="right"),
+    "ece_a": Binned(n_bins=15, edges="quantile", mapping="hard", norm=1.0, closed="right"),
+    "ece_c": Binned(n_bins=15, edges="uniform", mapping="convex", norm=1.0, closed="right"),
+    "ece_ac": Binned(n_bins=15, edges="quantile", mapping="convex", norm=1.0, closed="right"),
+    "ece_kde": KDE(bandwidth="silverman", kernel="gaussian", norm=1.0, score_range="support"),
+    "ece_debiased": Binned(n_bins=15, edges="uniform", norm=1.0, debias=True),
+    "ece_sweep": Sweep(norm=1.0),
+    "smooth_ece": SmoothECE(scale="auto"),
+    "mmce": MMCE(width=0.4),
+}
+
+
+def test_a_name_stands_for_these_parameters():
+    assert {name: fastece.ESTIMATORS[name] for name in NAMED} == NAMED
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)

@@ -40,6 +40,17 @@ def test_values_of_all_classes_equal_ece():
     assert macro == near(result.bootstrap_distribution.mean(axis=0))
 
 
+def test_a_seed_of_any_kind_draws_the_same_rows_and_none_draws_anew():
+    def drawn(rng):
+        return distribution(*binary(40), n_resamples=33, rng=rng)
+
+    assert same_bits(drawn(7), drawn(np.int64(7)))
+    generator = np.random.default_rng(7)
+    assert same_bits(drawn(7), drawn(generator))
+    assert not same_bits(drawn(7), drawn(generator))  # which has gone on
+    assert not same_bits(drawn(None), drawn(None))
+
+
 def test_default_is_9999_replicates():
     n = 5
     assert fastece.bootstrap(*binary(n)).bootstrap_distribution.shape == (9999,)

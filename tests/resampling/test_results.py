@@ -2,6 +2,7 @@
 
 import json
 import pickle
+import re
 import sys
 import xml.etree.ElementTree as ET
 from dataclasses import FrozenInstanceError
@@ -175,6 +176,16 @@ def test_notebooks_markdown_and_text_show_equal_cells(name):
     markdown = result.to_markdown()
     for row in rows:
         assert all(cell.split("[")[0].split("*")[0] in markdown for cell in row[1:])
+
+
+@pytest.mark.parametrize("name", RESULTS)
+def test_texts_name_the_setting_and_the_estimator(name):
+    result = RESULTS[name]()
+    setting = "classwise" if name == "classes" else "binary"
+    title, *lines = str(result).splitlines()
+    assert f", setting {setting}:" in f", {title}"
+    named = r"^\w+\(.*\), |^adaptive, |^Brier score by \w+"
+    assert re.search(r"^ *ece +0" if name == "list" else named, "\n".join([title, *lines]), re.M)
 
 
 @pytest.mark.parametrize("name", RESULTS)
