@@ -53,26 +53,27 @@ def test_bad_logits(name):
 
 
 # Method, options, patterns.
-OPTIONS = {
-    "penalty below 0": ("matrix", {"off_diagonal": -1.0}, ["off_diagonal", "-1"]),
-    "penalty inf": ("matrix", {"off_diagonal": np.inf}, ["off_diagonal", "inf"]),
-    "intercept below 0": ("matrix", {"intercept": -0.5}, ["intercept", r"-0\.5"]),
-    "intercept None": ("matrix", {"intercept": None}, ["intercept", "None"]),
-    "smooth": ("platt", {"smooth": "yes"}, ["smooth", "yes"]),
-    "no bins": ("histogram", {"n_bins": 0}, ["n_bins", r"integer from 1 .*\b0\b"]),
-    "bins of bool": ("histogram", {"n_bins": True}, ["n_bins", "True"]),
-    "edges": ("histogram", {"edges": "round"}, ["edges", "round", "uniform", "quantile"]),
-    "no scaled bins": ("scaling_binning", {"n_bins": 0}, ["n_bins", r"\b0\b"]),
-    "unknown curve": ("curve", {"estimator": "ece_none"}, ["estimator", "ece_none"]),
-    "no curve": ("curve", {"estimator": "ece"}, ["estimator", "ece_kde"]),
-    "monotone": ("curve", {"monotone": "maybe"}, ["monotone", "maybe"]),
-}
+OPTIONS = [
+    ("matrix", {"off_diagonal": -1.0}, ["off_diagonal", "-1"]),
+    ("matrix", {"off_diagonal": np.inf}, ["off_diagonal", "inf"]),
+    ("matrix", {"intercept": -0.5}, ["intercept", r"-0\.5"]),
+    ("matrix", {"intercept": None}, ["intercept", "None"]),
+    ("platt", {"smooth": "yes"}, ["smooth", "yes"]),
+    ("histogram", {"n_bins": 0}, ["n_bins", r"integer from 1 .*\b0\b"]),
+    ("histogram", {"n_bins": True}, ["n_bins", "True"]),
+    ("histogram", {"edges": "round"}, ["edges", "round", "uniform", "quantile"]),
+    ("scaling_binning", {"n_bins": 0}, ["n_bins", r"\b0\b"]),
+    ("curve", {"estimator": "ece_none"}, ["estimator", "ece_none"]),
+    ("curve", {"estimator": "ece"}, ["estimator", "ece_kde"]),
+    ("curve", {"monotone": "maybe"}, ["monotone", "maybe"]),
+]
 
 
-@pytest.mark.parametrize("case", OPTIONS)
-def test_bad_options_are_refused_by_the_fit_at_the_latest(case):
-    name, options, patterns = OPTIONS[case]
-    assert_refused(lambda: METHODS[name](**options).fit(ONE.X, ONE.y), patterns)
+def test_bad_options_are_refused_by_the_fit_at_the_latest():
+    for name, options, patterns in OPTIONS:
+        assert_refused(
+            lambda name=name, options=options: METHODS[name](**options).fit(ONE.X, ONE.y), patterns
+        )
 
 
 @pytest.mark.parametrize("name", METHODS)
