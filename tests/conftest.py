@@ -8,7 +8,6 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from helpers.prediction_files import encoded
-from helpers.representatives import mark_others_slow
 
 # What compiles says so on stderr, which tests look at.
 os.environ["FASTECE_QUIET"] = "1"
@@ -38,12 +37,6 @@ def pytest_configure(config):
         # Compiling takes twice as long where coverage is measured, and covers nothing more.
         env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
         subprocess.run([sys.executable, "-m", "fastece", "warmup"], check=True, env=env)
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(items):
-    """Choose the quick cases of tests with many, before `-m` selects."""
-    mark_others_slow(items)
 
 
 def is_cache_empty():

@@ -1,4 +1,4 @@
-"""What the README and the pages under docs/ say is so: their examples run, their numbers agree."""
+"""Examples of the README and the pages under docs/ run, and links, names and tables are right."""
 
 import ast
 import json

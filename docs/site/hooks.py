@@ -1,9 +1,9 @@
 """What mkdocs has to be told about these pages, which are made to be read on a code host too.
 
 Files outside docs/ become pages of the site: both READMEs, and the notebooks with the outputs that
-are stored in them. Links to other files of the repository become their names, as code, and links
-that are called by the name of a page's file get its title. Programs that read text get the same
-pages as text: llms.txt names them, llms-full.txt holds them.
+are stored in them. Links to other files of the repository, except files of results, become their
+names, as code, and links that are called by the name of a page's file get its title. Programs that
+read text get the same pages as text: llms.txt names them, llms-full.txt holds them.
 """
 
 import base64
@@ -102,7 +102,8 @@ def on_page_markdown(markdown: str, page: Page, files: Files, **_: Any) -> str:
         path = posixpath.normpath(posixpath.join(folder, path))
         target = PLACES.get(path, path.removeprefix("docs/"))
         file = files.get_file_from_path(target)
-        if file is None or not (file.is_documentation_page() or text.startswith("!")):
+        is_shown = text.startswith("!") or target.endswith(".csv")
+        if file is None or not (file.is_documentation_page() or is_shown):
             name = text.strip("[]").replace("`", "")
             return f"`{path}`" if path.endswith(name) else f"{name} (`{path}`)"
         if text.endswith((".md]", ".ipynb]")):

@@ -155,11 +155,11 @@ def main() -> None:
     parser = new_parser(__doc__)
     parser.add_argument("table", choices=HEADS)
     parser.add_argument(
-        "--streams", type=int, help="default: 20000 (alarms), 200 (days), or 20 calls (speed)"
+        "--streams", type=int, help="default: 8000 (alarms), 200 (days), or 20 calls (speed)"
     )
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
-    streams = options.streams or {"alarms": 20_000, "days": 200, "speed": 20}[options.table]
+    streams = options.streams or {"alarms": 8000, "days": 200, "speed": 20}[options.table]
     with ProcessPoolExecutor(options.jobs) as pool:
         if options.table == "alarms":
             rows = alarm_rows(partial(pool.map, chunksize=20), streams)

@@ -17,9 +17,9 @@ for package in ("matplotlib", "pyarrow", "sklearn", "joblib", "tqdm", "threadpoo
 if os.name != "posix":
     pytest.skip("has other signals", allow_module_level=True)
 
-MOMENTS = 4
+MOMENTS = 3
 SIGNALS = [signal.SIGINT, signal.SIGTERM, signal.SIGKILL]
-NAMES = ("r.html", "r.pdf", "c.png", "x.csv.gz", "x.parquet", "m.json")
+NAMES = ("r.html", "c.png", "x.csv.gz", "m.json")
 STUDY = ["study", "--jobs", "1", "--json", "--out", "out/study"]
 
 
@@ -58,7 +58,6 @@ def was_ended(code, err, number):
     return True
 
 
-@pytest.mark.slow
 @pytest.mark.parametrize("output", [x for x in OUTPUTS if x.name in NAMES], ids=str)
 def test_outputs(output, place, trials):
     path = place / "out" / output.name
@@ -84,7 +83,6 @@ def test_outputs(output, place, trials):
     assert any(ended.values())  # else the moments were none of the run
 
 
-@pytest.mark.slow
 def test_a_study_goes_on_where_it_was(place, trials):
     folder = place / "out" / "study"
 

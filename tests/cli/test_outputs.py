@@ -1,4 +1,4 @@
-"""Every output of every command under every fault: the old file or the whole new one, no other."""
+"""Outputs of commands under every fault: the old file or the whole new one, no other."""
 
 import errno
 import os
@@ -19,24 +19,10 @@ for package in ("matplotlib", "pyarrow"):
     pytest.importorskip(package)
 if os.name != "posix":
     pytest.skip("has other files and signals", allow_module_level=True)
-every_output = pytest.mark.parametrize("output", OUTPUTS, ids=str)
-# One output of each function that writes is quick, and one of each other format is slow. Every
-# output of every command is refused, and meets a file system that is full.
-QUICK = ("r.html", "c.png", "x.csv.gz", "m.json")
-SLOW = ("s.svg", "k.pdf", "x.csv", "x.jsonl", "x.npz", "x.parquet")
-some_outputs_quickly = pytest.mark.parametrize(
-    "output",
-    [
-        *(output for output in OUTPUTS if output.name in QUICK),
-        *(
-            pytest.param(output, marks=pytest.mark.slow)
-            for output in OUTPUTS
-            if output.name in SLOW
-        ),
-    ],
-    ids=str,
-)
-ROOT = os.geteuid() == 0
+# One output of each function that writes. All outputs are written whole, and meet a full disk.
+KINDS = [x for x in OUTPUTS if x.name in ("r.html", "c.png", "x.csv.gz", "x.parquet", "m.json")]
+every_kind = pytest.mark.parametrize("output", KINDS, ids=str)
+as_root = pytest.mark.skipif(os.geteuid() != 0, reason="cannot become another user")
 
 
 @pytest.fixture
@@ -89,17 +75,57 @@ def assert_only_one_file_changes(output, name, out, run):
     assert after == before
 
 
-@pytest.mark.representative(2)
-@some_outputs_quickly
-@pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
-def test_without_a_fault_the_whole_file_is_there_and_nothing_else(output, old, out, run):
-    if old:
-        (out / output.name).write_bytes(old)
+@pytest.mark.parametrize("output", OUTPUTS, ids=str)
+def test_the_whole_file_is_there_and_nothing_else(output, out, run):
+    for name in (f"{output.name}.part", f".{output.name}.part", f"{output.name}.tmp"):
+        (out / name).write_bytes(OLD)  # names like those of files aside
     assert_only_one_file_changes(output, f"out/{output.name}", out, run)
 
 
-@pytest.mark.representative(2)
-@some_outputs_quickly
+@every_kind
+def test_an_old_file_is_replaced_and_keeps_its_mode(output, out, run):
+    path = out / output.name
+    path.write_bytes(OLD)
+    path.chmod(0o640)
+    assert_only_one_file_changes(output, f"out/{output.name}", out, run)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    path.unlink()
+    before = os.umask(0o077)
+    try:
+        assert run(output) == (0, "")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+@every_kind
+def test_links_stay(output, out, run):
+    """A link to a link to a file in another folder: the file is written, as by any program."""
+    far = out.parent / "far"
+    far.mkdir()
+    (out / "between").symlink_to(f"../far/{output.name}")
+    (out / output.name).symlink_to("between")
+    for _ in ("new", "old"):
+        assert_only_one_file_changes(output, f"far/{output.name}", out, run)
+
+
+@every_kind
+@pytest.mark.parametrize("kind", [faults.Pipe, faults.Terminal])
+def test_devices_and_pipes_are_written_through(output, kind, out, run):
+    path = out / output.name
+    other = kind(path)
+    before = tree(out.parent)
+    code, err = run(output)
+    content = other.content()
+    assert (code, err) == (0, "")
+    assert output.is_whole(content)
+    if kind is faults.Terminal:
+        path.unlink()  # it leads nowhere now
+        before.pop(f"out/{output.name}")
+    assert tree(out.parent) == before
+
+
+@every_kind
 @pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
 def test_on_a_full_disk_all_is_as_before(output, old, out, run):
     if old:
@@ -112,28 +138,23 @@ def test_on_a_full_disk_all_is_as_before(output, old, out, run):
     assert tree(out.parent) == before
 
 
-@pytest.mark.representative(2)
-@some_outputs_quickly
-@pytest.mark.parametrize("function", ["fsync", "replace"])
+@every_kind
 @pytest.mark.parametrize(
-    ("error", "code"),
-    [(OSError(errno.ENOSPC, "No space left on device"), 2), (KeyboardInterrupt(), 130)],
-    ids=["full", "interrupt"],
-)
+    ("function", "error", "code"),
+    [("fsync", OSError(errno.ENOSPC, "No space left on device"), 2),
+     ("replace", OSError(errno.EIO, "no"), 2), ("replace", KeyboardInterrupt(), 130)],
+    ids=["full", "broken", "interrupt"],
+)  # fmt: skip
 def test_a_failure_at_the_end_leaves_all_as_before(output, function, error, code, out, run):
     (out / output.name).write_bytes(OLD)
     before = tree(out.parent)
     calls = []
     exit_code, err = run(output, fault=raises(function, error, calls))
-    after = tree(out.parent)
-    if calls:
-        assert exit_code == code
-        assert err.count("\n") == 1
-        assert code == 130 or one_line(err, output.option, output.name), err
-        assert after == before
-    else:
-        assert (exit_code, err) == (0, "")
-        assert output.is_whole(after[f"out/{output.name}"])
+    assert calls
+    assert exit_code == code
+    assert err.count("\n") == 1
+    assert code == 130 or one_line(err, output.option, output.name), err
+    assert tree(out.parent) == before
 
 
 def folder(path):
@@ -155,168 +176,17 @@ REFUSED = {
 }
 
 
-@pytest.mark.representative(2)
-@every_output
 @pytest.mark.parametrize("fault", REFUSED)
-def test_a_place_that_cannot_be_written_is_refused(output, fault, out, run):
+def test_a_place_that_cannot_be_written_is_refused(fault, out, run):
     make, path = REFUSED[fault]
-    if make:
-        make(out / output.name)
-    before = tree(out.parent)
-    code, err = run(output, path.format(output.name))
-    assert code == 2
-    assert one_line(err, output.option, output.name), err
-    assert tree(out.parent) == before
-
-
-SAME = {
-    "path": ("{name}", None),
-    "another path": ("./out/../{name}", None),
-    "symlink": ("link-{name}", os.symlink),
-    "hard link": ("link-{name}", os.link),
-}
-READERS = [output for output in OUTPUTS if "a.csv" in output.command]
-# Inputs beside the first: the option or place, and what else the command needs.
-INPUTS = [
-    ("compare a.csv {x} --resamples 9", "--plot", "x.svg"),
-    ("report b.csv {x} --json", "--html", "x.html"),
-    ("report ?.csv x* --json", "--plot", "x.pdf"),
-    ("recalibrate a.csv --resamples 9 --fit {x}", "--out", "x.csv"),
-    ("recalibrate a.csv --resamples 9 --fit {x}", "--save", "x.json"),
-    ("recalibrate a.csv --resamples 9 --load {x}", "--plot", "x.png"),
-    ("recalibrate a.csv --resamples 9 --load {x}", "--out", "x.csv"),
-]
-
-
-@pytest.mark.representative(2)
-@pytest.mark.parametrize("how", SAME)
-@pytest.mark.parametrize("output", READERS, ids=str)
-def test_an_input_is_not_written_over(output, how, out, run):
-    path, make = SAME[how]
-    path = path.format(name=output.name)
-    faults.write_table(output.name)
-    if make:
-        make(output.name, path)
-    before = tree(out.parent)
-    code, err = run(output, path, a=output.name)
-    assert code == 2
-    assert one_line(err, output.option), err
-    assert tree(out.parent) == before
-
-
-@pytest.mark.representative(2)
-@pytest.mark.parametrize("how", SAME)
-@pytest.mark.parametrize(("command", "option", "name"), INPUTS)
-def test_other_inputs_are_not_written_over(command, option, name, how, out, capsys):
-    path, make = SAME[how]
-    path = path.format(name=name)
-    if "--load" in command:
-        line = "recalibrate a.csv --resamples 9 --folds 2 --save"
-        assert main([*line.split(), name]) == 0
-    else:
-        Path(name).write_text(faults.CONTENT)
-    if make:
-        make(name, path)
-    capsys.readouterr()
-    before = tree(out.parent)
-    code = main([*command.format(x=name).split(), option, path])
-    printed, err = capsys.readouterr()
-    assert (code, printed) == (2, "")
-    assert one_line(err, option), err
-    assert tree(out.parent) == before
-
-
-@pytest.mark.representative(2)
-@pytest.mark.parametrize("how", SAME)
-@pytest.mark.parametrize(
-    ("command", "first", "second"),
-    [("recalibrate a.csv --resamples 9", "--out x.csv", "--save"),
-     ("recalibrate a.csv --resamples 9", "--plot x.svg", "--save"),
-     ("report a.csv --resamples 0", "--plot x.svg", "--html"),
-     ("demo --resamples 0", "--plot x.png", "--html")],
-)  # fmt: skip
-def test_two_outputs_are_two_files(command, first, second, how, out, capsys):
-    path, make = SAME[how]
-    name = first.split()[1]
-    path = path.format(name=name)
-    if make:
-        Path(name).write_bytes(OLD)
-        path += ".html" if second == "--html" else ""
-        make(name, path)
-    before = tree(out.parent)
-    code = main([*command.split(), *first.split(), second, path])
-    printed, err = capsys.readouterr()
-    assert (code, printed) == (2, "")
-    assert one_line(err, second, first.split()[0]), err
-    assert tree(out.parent) == before
-
-
-@pytest.mark.representative(2)
-@some_outputs_quickly
-@pytest.mark.parametrize("kind", [faults.Pipe, faults.Terminal])
-def test_devices_and_pipes_are_written_through(output, kind, out, run):
-    path = out / output.name
-    other = kind(path)
-    before = tree(out.parent)
-    code, err = run(output)
-    content = other.content()
-    assert (code, err) == (0, "")
-    assert output.is_whole(content)
-    if kind is faults.Terminal:
-        path.unlink()  # it leads nowhere now
-        before.pop(f"out/{output.name}")
-    assert tree(out.parent) == before
-
-
-@pytest.mark.representative(2)
-@some_outputs_quickly
-def test_the_mode_is_kept(output, out, run):
-    path = out / output.name
-    path.write_bytes(OLD)
-    path.chmod(0o640)
-    assert run(output) == (0, "")
-    assert output.is_whole(path.read_bytes())
-    assert stat.S_IMODE(path.stat().st_mode) == 0o640
-
-
-@pytest.mark.representative(2)
-@some_outputs_quickly
-@pytest.mark.parametrize(("mask", "mode"), [(0o022, 0o644), (0o077, 0o600)])
-def test_a_new_file_has_the_mode_of_new_files(output, mask, mode, out, run):
-    before = os.umask(mask)
-    try:
-        assert run(output) == (0, "")
-    finally:
-        os.umask(before)
-    assert stat.S_IMODE((out / output.name).stat().st_mode) == mode
-
-
-@pytest.mark.representative(2)
-@some_outputs_quickly
-@pytest.mark.parametrize("old", [None, OLD], ids=["new", "old"])
-def test_links_stay(output, old, out, run):
-    """A link to a link to a file in another folder: the file is written, as by any program."""
-    far = out.parent / "far"
-    far.mkdir()
-    if old:
-        (far / output.name).write_bytes(old)
-    (out / "between").symlink_to(f"../far/{output.name}")
-    (out / output.name).symlink_to("between")
-    assert_only_one_file_changes(output, f"far/{output.name}", out, run)
-
-
-@pytest.mark.representative(2)
-@some_outputs_quickly
-def test_files_with_names_like_those_aside_are_not_touched(output, out, run):
-    (out / output.name).write_bytes(OLD)
-    for name in (f"{output.name}.part", f".{output.name}.part", f"{output.name}.tmp"):
-        (out / name).write_bytes(OLD)
-    before = tree(out)
-    assert run(output) == (0, "")
-    after = tree(out)
-    assert output.is_whole(after.pop(output.name))
-    before.pop(output.name)
-    assert after == before
+    for output in {x.name: x for x in OUTPUTS}.values():
+        if make:
+            make(out / output.name)
+        before = tree(out.parent)
+        code, err = run(output, path.format(output.name))
+        assert code == 2, output
+        assert one_line(err, output.option, output.name), err
+        assert tree(out.parent) == before
 
 
 def test_a_long_name_is_as_good_as_a_short_one(out, run):
@@ -325,6 +195,9 @@ def test_a_long_name_is_as_good_as_a_short_one(out, run):
     assert run(output, path) == (0, "")
     assert output.is_whole(path.read_bytes())
     assert [*tree(out)] == [path.name]
+
+
+# --- files that another user may not write --------------------------------------------------------
 
 
 def closed_folder(path):
@@ -366,9 +239,8 @@ def open_place(monkeypatch):
         out.chmod(0o777)
 
 
-@pytest.mark.representative(2)
-@pytest.mark.skipif(not ROOT, reason="cannot become another user")
-@some_outputs_quickly
+@as_root
+@pytest.mark.parametrize("output", KINDS[::2], ids=str)
 @pytest.mark.parametrize(
     ("fault", "is_certain"),
     [(closed_folder, True), (closed_folder_with_file, False), (closed_file, True),
@@ -387,6 +259,9 @@ def test_files_that_a_user_may_not_write_stay(output, fault, is_certain, open_pl
         assert output.is_whole(after.pop(f"out/{output.name}"))
         before.pop(f"out/{output.name}")
         assert after == before
+
+
+# --- studies --------------------------------------------------------------------------------------
 
 
 def study(capsys):
@@ -411,7 +286,6 @@ def small_study(monkeypatch):
 
 
 @pytest.mark.usefixtures("small_study")
-@pytest.mark.slow
 @pytest.mark.parametrize("size", [100, 3000, 30_000])
 def test_a_study_on_a_full_disk_goes_on_when_there_is_room(size, out, capsys):
     """The design, the values and the summary are the first that there is no room for."""
@@ -426,7 +300,6 @@ def test_a_study_on_a_full_disk_goes_on_when_there_is_room(size, out, capsys):
     assert not [name for name in tree(out) if name.endswith(".part")]
 
 
-@pytest.mark.representative(2)
 @pytest.mark.usefixtures("small_study")
 @pytest.mark.parametrize("make", [Path.touch, loop, os.mkfifo, folder])
 def test_a_study_needs_a_folder_of_its_own(make, out, capsys):
@@ -438,8 +311,7 @@ def test_a_study_needs_a_folder_of_its_own(make, out, capsys):
     assert tree(out) == before
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not ROOT, reason="cannot become another user")
+@as_root
 @pytest.mark.usefixtures("small_study")
 def test_a_study_in_a_folder_that_a_user_may_not_write_is_refused(open_place, capsys):
     open_place.chmod(0o555)
@@ -451,7 +323,6 @@ def test_a_study_in_a_folder_that_a_user_may_not_write_is_refused(open_place, ca
     assert tree(open_place) == before
 
 
-@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/ns/mnt").exists(), reason="needs mounts of its own")
 def test_on_a_small_file_system_that_is_full(tmp_path):
     """Every output, one after the other, where one page of 4096 bytes is free, or none."""

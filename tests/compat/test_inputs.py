@@ -140,9 +140,13 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("bad", BAD)
 @pytest.mark.parametrize("name", CALLS)
-def test_messages_have_the_words_of_the_library(name, bad):
+def test_messages_have_the_words_of_the_library(name):
+    for bad in BAD:
+        check_words(name, bad)
+
+
+def check_words(name, bad):
     package, call, is_matrix = CALLS[name]
     module = importlib.import_module(f"fastece.compat.{package}")
     p, y = (ROWS, LABELS) if is_matrix else (SCORES, HITS)
@@ -200,11 +204,11 @@ OPTIONS = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("package", "function", "arguments", "name"), OPTIONS)
-def test_options_outside_their_range_are_named(package, function, arguments, name):
-    call = getattr(importlib.import_module(f"fastece.compat.{package}"), function)
-    with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
-        call(*arguments)
+def test_options_outside_their_range_are_named():
+    for package, function, arguments, name in OPTIONS:
+        call = getattr(importlib.import_module(f"fastece.compat.{package}"), function)
+        with pytest.raises((ValueError, TypeError), match=rf"\b{name}\b"):
+            call(*arguments)
 
 
 @pytest.mark.parametrize("options", [{"n_bins": 0}, {"n_bins": 2.5}, {"strategy": "odd"}])

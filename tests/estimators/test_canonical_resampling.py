@@ -274,8 +274,8 @@ def test_a_binary_problem_is_that_of_two_columns(name, scores):
         assert law.pvalue > ALPHA, setting
 
 
-# Of 200 simulations 1 to 10 % may be false alarms. That there are fewer or more is up to chance, for
-# a test whose level is exactly 5 %, in 0.2 % of all seeds (a binomial law).
+# Of 200 simulations 1 to 10 % may be false alarms. That there are fewer or more is up to chance,
+# for a test whose level is exactly 5 %, in 0.2 % of all seeds (a binomial law).
 MIN_RATE = 0.01
 MAX_RATE = 0.10
 SIMULATIONS = 200

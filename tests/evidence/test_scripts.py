@@ -9,6 +9,7 @@ import possible_widths
 import pytest
 import recalibration_maps
 import study_arenas
+import study_best
 from class_coverage import Size
 from million_replicates import WORKERS
 from results import FOLDER, write_table
@@ -92,6 +93,10 @@ def test_tables_of_arenas_are_made_of_their_data(setting):
 def test_table_of_recalibration_maps_is_made_of_its_data():
     rows = [{**row, "n": int(row["n"])} for row in read_dicts(recalibration_maps.DATA)]
     assert read(FOLDER / "recalibration_maps.csv")[1:] == [*recalibration_maps.table_rows(rows)]
+
+
+def test_table_of_the_best_estimators_is_made_of_its_data():
+    assert read(FOLDER / "study_best.csv") == [study_best.HEAD, *study_best.table_rows()]
 
 
 def test_an_interrupted_run_leaves_the_old_file(tmp_path):

@@ -7,7 +7,18 @@ import pytest
 import reference
 
 from fastece.kernels import binning
-from helpers.kernel_cases import BINS, RANGES, awkward_scores
+from helpers.strategies import around
+
+BINS = [1, 2, 3, 7, 10, 15, 49, 100, 1000]
+
+
+RANGES = [(0.0, 1.0), (1 / 3, 1.0), (0.1, 0.7), (1 / 7, 1.0)]
+
+
+def awkward_scores(edges):
+    """Every edge with its neighbours, 0, 1, the smallest float, the same through float32."""
+    scores = np.concatenate([around(edges), [0.0, 1.0, 5e-324], np.linspace(0, 1, 101)])
+    return np.concatenate([scores, scores.astype(np.float32).astype(np.float64).clip(0, 1)])
 
 
 @pytest.mark.parametrize("right", [True, False])

@@ -1,6 +1,6 @@
 """Norms of gaps in bins and under hypotheses, compiled and as plain Python, against loops."""
 
-from math import fsum, inf
+from math import inf
 
 import numpy as np
 import pytest
@@ -73,22 +73,6 @@ def sums_of_bins(n_bins, count):
     return gap, weight, weight.sum(axis=0)
 
 
-@pytest.mark.parametrize("min_weight", [0.0, 2.0])
-@pytest.mark.parametrize("is_equal", [False, True])
-@pytest.mark.parametrize("norm", [1.0, 2.0, inf])
-def test_norms_of_bins_equal_the_definition(norm, is_equal, min_weight):
-    rule = {"norm": norm, "bin_weights": "equal" if is_equal else "mass", "min_count": min_weight}
-    for n_bins, count in ((1, 1), (7, 3), (15, errors.LANES + 2)):
-        gap, weight, total = sums_of_bins(n_bins, count)
-        expected = [
-            reference.value([(w, d, 0.0, 0.0) for d, w in zip(*sums, strict=True)], **rule)
-            for sums in zip(gap.T.tolist(), weight.T.tolist(), strict=True)
-        ]
-        out = np.full(count, np.nan)
-        errors.norms(gap, weight, total, norm, is_equal, min_weight, out)
-        assert out == pytest.approx(np.array(expected), rel=1e-14, nan_ok=True)
-
-
 @pytest.mark.parametrize("norm", [1.0, 2.0, inf])
 def test_norms_have_the_same_bits_alone_and_among_others(norm):
     gap, weight, total = sums_of_bins(40, errors.LANES + 2)
@@ -99,38 +83,3 @@ def test_norms_have_the_same_bits_alone_and_among_others(norm):
         column = [np.ascontiguousarray(sums[:, r : r + 1]) for sums in (gap, weight)]
         errors.norms(*column, total[r : r + 1], norm, False, 0.0, alone)
         assert alone[0] == together[r]
-
-
-def test_bins_are_added_up_one_after_another():
-    x = 10.0 ** np.random.default_rng(0).uniform(-8, 8, (30, 9))
-    out = np.full(9, np.nan)
-    errors.add_bins(x, out)
-    assert out.tolist() == np.cumsum(x, axis=0)[-1].tolist()
-
-
-@pytest.mark.parametrize("is_equal", [False, True])
-@pytest.mark.parametrize("norm", [1.0, 2.0])
-def test_debiased_errors_equal_the_definition(norm, is_equal):
-    rng = np.random.default_rng(2)
-    s = rng.random(40).round(2)
-    y = rng.integers(0, 2, 40)
-    rule = {"norm": norm, "bin_weights": "equal" if is_equal else "mass", "n_bins": 10}
-    weights = [
-        None,
-        rng.integers(1, 4, 40).tolist(),
-        rng.random(40).tolist(),
-        [1e-200],  # its square is 0
-        [1, 1e-12],  # the second weight is negligible
-    ]
-    for w in weights:
-        n = len(w or s)
-        problem = s[:n].tolist(), y[:n].tolist(), 0.0, 1.0
-        expected = reference.debiased_error(problem, w, **rule)
-        cells = reference.members(problem, w, n_bins=10)[1]
-        rows = [[(v * (hit - x), v, v * hit, v * v) for x, hit, v in cell] for cell in cells]
-        sums = [np.array([[fsum(row[q] for row in cell)] for cell in rows]) for q in range(4)]
-        gap, weight, hits, square = sums
-        square = np.empty((0, 0)) if w is None else square
-        out = np.full(1, np.nan)
-        errors.debiased_errors(gap, weight, hits, square, weight.sum(0), is_equal, norm, out)
-        assert out[0] == pytest.approx(expected, rel=1e-14, abs=1e-15)

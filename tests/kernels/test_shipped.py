@@ -122,9 +122,8 @@ def test_a_processor_without_features_in_numba_has_the_one_level_of_arm(monkeypa
 
 
 @pytest.mark.usefixtures("ships")
-@pytest.mark.parametrize(
-    ("owner", "name", "value"),
-    [
+def test_other_kernels_compilers_settings_and_named_processors_have_no_folder(monkeypatch):
+    for owner, name, value in (
         (cache, "EXTENSION_SUFFIXES", [".abacus.so"]),
         (cache.numba, "__version__", "0.60.0"),
         (cache.llvmlite, "__version__", "0.0"),
@@ -132,14 +131,11 @@ def test_a_processor_without_features_in_numba_has_the_one_level_of_arm(monkeypa
         (cache, "hash_sources", lambda _: "edited"),
         *((cache.config, name, "other") for name in cache.SETTINGS),
         *((cache.config, name, "other") for name in ("CPU_NAME", "CPU_FEATURES", "DISABLE_JIT")),
-    ],
-)
-def test_other_kernels_compilers_settings_and_named_processors_have_no_folder(
-    monkeypatch, owner, name, value
-):
-    assert found_level() is not None
-    monkeypatch.setattr(owner, name, value, raising=False)
-    assert found_level() is None
+    ):
+        assert found_level() is not None
+        with monkeypatch.context() as patch:
+            patch.setattr(owner, name, value, raising=False)
+            assert found_level() is None, name
 
 
 @pytest.mark.usefixtures("ships")
@@ -195,22 +191,21 @@ def test_an_older_processor_gets_its_level_and_the_oldest_the_compiler(original,
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("variable", ["NUMBA_BOUNDSCHECK", "NUMBA_OPT"])
-def test_other_settings_are_compiled_for(original, tmp_path, variable):
-    changes = {variable: "1"}
+def test_other_settings_are_compiled_for(original, tmp_path):
+    changes = {"NUMBA_BOUNDSCHECK": "1"}
     assert output_of_pair(original, tmp_path, **changes) == f"{PAIR_SHOWS}4\nNone 0\n"
     assert output_of(PAIR, original, NUMBA_DISABLE_JIT="1", **changes) == PAIR_SHOWS
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("damage", ["cut", "empty", "edited"])
+@pytest.mark.parametrize("damage", ["cut", "edited"])
 def test_damaged_kernels_and_those_of_other_sources_are_compiled(package, tmp_path, damage):
     if damage == "edited":
         callee = package / "fastece/kernels/callee.py"
         callee.write_text(callee.read_text(encoding="utf-8").replace("x + 1", "1 + x"))
     else:
         for path in shipped(package).rglob("*.nbc"):
-            path.write_bytes(path.read_bytes()[:-1] if damage == "cut" else b"")
+            path.write_bytes(path.read_bytes()[:-1])
     done = output_of(PAIR + COMPILED, package, FASTECE_CACHE_DIR=tmp_path / "cache")
     assert done == PAIR_SHOWS + "4\n"
     assert len(contents_of(tmp_path / "cache")) == 4

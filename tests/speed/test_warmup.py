@@ -5,14 +5,12 @@ import json
 import os
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 import fastece
 from fastece.cli import warmup
-from fastece.data.errors import InputError, InputTypeError
 from fastece.kernels import cache
 
 PACKAGE = Path(fastece.__file__).parent
@@ -98,20 +96,6 @@ def assert_answer_counts_kernels(answer, folder):
     assert (again.returncode, again.stderr) == (0, "")
     assert again.stdout.startswith(f"{len(names)} signatures of {n_kernels} kernels in ")
     assert again.stdout.endswith(f" ({len(names)} were there already), kept in {keyed}\n")
-
-
-@pytest.mark.slow
-@pytest.mark.filterwarnings("ignore::UserWarning")  # as the command does
-def test_steps_of_the_warm_up_are_calls_that_work_or_are_refused():
-    steps = list(warmup.steps())
-    assert len(steps) > 200
-    sampled_steps = steps[::31]
-    results = []
-    for step in sampled_steps:
-        if len(step.keywords.get("y_prob", step.args[:1])) <= warmup.N_ROWS:
-            with suppress(InputError, InputTypeError):
-                results.append(step())
-    assert len(results) > len(sampled_steps) / 2
 
 
 @pytest.mark.slow
