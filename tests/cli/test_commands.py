@@ -210,11 +210,11 @@ sys.exit(cli.main())
 
 @pytest.mark.slow
 def test_the_installed_command_and_the_module_are_the_same():
-    options = ["demo", "--json", "--resamples", "0"]
+    options = ["demo", "--help"]
     module = subprocess.run(
         [sys.executable, "-m", "fastece", *options], capture_output=True, check=True
     )
-    assert json.loads(module.stdout)["n"] == 1797
+    assert module.stdout.startswith(b"usage: fastece demo")
     script = Path(sys.executable).parent / "fastece"
     if not script.exists():
         pytest.skip("fastece is not installed beside this interpreter")
