@@ -44,14 +44,12 @@ CODE = "docs/contributing/code.md"
 SLOW_PAGES = {
     f"docs/{name}.md"
     for name in (
+        "how_to/curves",
+        "how_to/hosts",
         "how_to/intervals_and_p_values",
-        "how_to/sample_size",
-        "how_to/compare",
-        "how_to/correlated_rows",
         "how_to/report",
-        "how_to/scikit_learn",
         "how_to/streams",
-        "tutorials/gallery",
+        "how_to/what_to_report",
         "tutorials/language_model",
         "tutorials/quickstart",
         "tutorials/risk_model",
