@@ -7,8 +7,8 @@ A page has blocks, from a comment to ``<!-- end -->``, and this script writes wh
 ``<!-- table NAME rows=1000 scores="calibrated|too sure" columns="scores|coverage" -->``
     The table of ``docs/evidence/results/NAME.csv``. Columns and rows can be chosen: ``columns``
     names columns in their order, and any other word is a column with the values to keep.
-``<!-- conventions NAME -->``
-    The conventions of one library and its notes, or those of all libraries.
+``<!-- conventions table -->`` and ``<!-- conventions NAME -->``
+    The table of the conventions of all libraries, and the notes on one library.
 
 With ``--check`` no page changes, and the exit code is 1 if a block differs.
 """
@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 BLOCK = re.compile(r"(<!-- (table|conventions) (.+?) -->\n)(.*?)(<!-- end -->)", re.DOTALL)
 NUMBER = re.compile(r"[-+]?\.?\d")
 BETWEEN = "|"
-ALL_LIBRARIES = "all"
+TABLE = "table"
 CONVENTION_HEAD = [
     "function", "edges of B bins", "closed at the", "scores of 0 and 1", "nan, outside [0, 1]"
 ]  # fmt: skip
@@ -76,11 +76,10 @@ def write_results(root: Path, words: list[str]) -> str:
     return write_table(columns, rows, is_number)
 
 
-def convention_row(row: Convention, with_library: bool) -> list[str]:
+def convention_row(row: Convention) -> list[str]:
     """Return the cells of one convention."""
     functions = ", ".join(f"`{name}`" for name in row.functions)
-    library = f"{row.library}: " if with_library else ""
-    return [f"{library}{functions}", row.formula, row.closed, row.ends, row.bad]
+    return [f"{row.library}: {functions}", row.formula, row.closed, row.ends, row.bad]
 
 
 def notes_of(library: str) -> str:
@@ -90,13 +89,12 @@ def notes_of(library: str) -> str:
     return doc.partition("Notes\n-----\n")[2].rstrip()
 
 
-def write_conventions(library: str) -> str:
-    """Write the conventions of a library with its notes, or those of all libraries."""
-    is_all = library == ALL_LIBRARIES
-    chosen = [row for row in CONVENTIONS.values() if is_all or row.library == library]
-    rows = [OWN_CONVENTION, *(convention_row(row, is_all) for row in chosen)]
-    table = write_table(CONVENTION_HEAD, rows, [False] * len(CONVENTION_HEAD))
-    return table if is_all else f"{table}\n\n{notes_of(library)}"
+def write_conventions(name: str) -> str:
+    """Write the table of all conventions, or the notes of one library."""
+    if name != TABLE:
+        return notes_of(name)
+    rows = [OWN_CONVENTION, *map(convention_row, CONVENTIONS.values())]
+    return write_table(CONVENTION_HEAD, rows, [False] * len(CONVENTION_HEAD))
 
 
 def write_block(root: Path, block: re.Match[str]) -> str:

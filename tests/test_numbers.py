@@ -128,18 +128,18 @@ def goes_together(function, setting, options):
 
 
 def covering_cells(function, setting):
-    """Few cells in which each option comes, and of values each pair of them that goes together.
+    """Few cells in which all options come, and all pairs of them that go together.
 
-    Of what draws, each pair comes in one of the settings.
+    Values have every pair in every setting. Of what draws, each pair comes in one of the settings.
     """
     pairs = [frozenset(pair) for pair in [*combinations(OPTIONS, 2), *MORE_THAN_PAIRS]]
     pairs.remove({"counts", "events"})  # one argument
     missing = [frozenset({x}) for x in OPTIONS if goes_together(function, setting, {x})]
     for number, pair in enumerate(pairs):
         places = [place for place in SETTINGS if goes_together(function, place, pair)]
-        if places and setting in (
-            places if function == "value" else [places[number % len(places)]]
-        ):
+        if function != "value":
+            places = places[number % max(1, len(places)) :][:1]
+        if setting in places:
             missing.append(pair)
     cells = [Cell(function, setting, ())]
     while missing:

@@ -30,34 +30,32 @@ def check_lines(found, *models, **options):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("setting", ["auto", pytest.param("classwise", marks=pytest.mark.slow)])
-def test_two_models_of_the_digits(capsys, tmp_path, figures, setting):
+def test_two_models_of_the_digits(capsys, tmp_path, figures):
     a = np.load(DIGITS)
     b = np.load(FOREST)
     picture = tmp_path / "a.svg"
-    n_resamples = 32 if setting == "auto" else 9  # of ten classes each
-    options = ["--resamples", n_resamples, "--seed", 3, "--setting", setting, "--plot", picture]
+    n_resamples = 19
+    options = ["--resamples", n_resamples, "--seed", 3, "--plot", picture]
     printed = as_json(capsys, "compare", DIGITS, FOREST, *options)
     assert [printed[x] for x in ("a", "b", "n", "n_resamples", "confidence_level", "plot")] == [
         str(DIGITS), str(FOREST), 1797, n_resamples, 0.95, str(picture)
     ]  # fmt: skip
     assert [line["name"] for line in printed["scores"]] == [*SCORES]
     models = (a["y_true"], a["y_prob"], b["y_prob"])
-    check_lines(printed, *models, n_resamples=n_resamples, rng=3, setting=setting)
+    check_lines(printed, *models, n_resamples=n_resamples, rng=3)
     better = "Model digits_neural_network is better calibrated by ece_bayes"
     assert printed["verdict"].startswith(better)
     (figure,) = figures
     assert " ".join(figure.get_suptitle().split()).endswith(printed["verdict"])
     ax = figure.axes[0]
-    legend = ax.get_legend() if setting == "auto" else figure.legends[0]
-    names = [entry.get_text() for entry in legend.get_texts()]
+    names = [entry.get_text() for entry in ax.get_legend().get_texts()]
     models_drawn = {name.partition(",")[0] for name in names}
     assert {"…gits_neural_network", "digits_random_forest"} <= models_drawn
     colours = {
         x.get_color() for x in ax.get_lines() if x.get_label() in names if len(x.get_xdata())
     }
     assert len(colours) == 3  # two models and the diagonal
-    assert len(figure.axes) == (2 if setting == "auto" else 10)
+    assert len(figure.axes) == 2
 
 
 def test_the_page_has_a_column_for_each_value(capsys):

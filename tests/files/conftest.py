@@ -2,8 +2,10 @@
 
 import json
 
+import numpy as np
 import pytest
 
+from fastece.files import iter_batches, read_predictions
 from helpers.command_line import run
 from helpers.prediction_files import encoded
 
@@ -35,3 +37,28 @@ def error_of(capsys):
         return next(x["value"] for x in json.loads(out)["measures"] if x["name"] == "ece")
 
     return read_error
+
+
+@pytest.fixture
+def tiny(monkeypatch):
+    """Batches of two rows, or of a few letters."""
+    monkeypatch.setattr("fastece.files.tables.MAX_ROWS", 2)
+    monkeypatch.setattr("fastece.files.tables.BLOCK_SIZE", 30)
+
+
+@pytest.fixture
+def batches():
+    """Read a file in batches, which have the rows of the whole file, by the same names."""
+
+    def read_batches(path, **options):
+        all_rows = read_predictions(path, **options)
+        found = list(iter_batches(path, **options))
+        for name in ("y_true", "y_prob", "label"):
+            parts = [np.asarray(getattr(batch, name)) for batch in found]
+            assert np.concatenate(parts).tolist() == np.asarray(getattr(all_rows, name)).tolist()
+        names = [batch.row(i) for batch in found for i in range(len(batch.y_true))]
+        assert names == [all_rows.row(i) for i in range(len(all_rows.y_true))]
+        assert {batch.pairs for batch in found} == {all_rows.pairs}
+        return found
+
+    return read_batches

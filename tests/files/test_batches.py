@@ -5,11 +5,9 @@ import pytest
 
 from fastece.files import expand_paths, iter_batches, read_predictions
 from helpers.prediction_files import (
-    FORMATS,
     GROUP,
     PROB,
     TRUE,
-    WEIGHT,
     as_json,
     as_npy,
     encoded,
@@ -25,71 +23,38 @@ def size(request, monkeypatch):
     return request.param
 
 
-@pytest.fixture
-def tiny(monkeypatch):
-    monkeypatch.setattr("fastece.files.tables.MAX_ROWS", 2)
-    monkeypatch.setattr("fastece.files.tables.BLOCK_SIZE", 30)
-
-
 def joined(found, name):
     return np.concatenate([np.asarray(getattr(batch, name)) for batch in found])
-
-
-def names_of(found):
-    return [batch.row(i) for batch in found for i in range(len(batch.y_true))]
-
-
-def check_same(path, **options):
-    """Batches and the whole file have the same rows, by the same names; the batches."""
-    all_rows = read_predictions(path, **options)
-    predictions = list(iter_batches(path, **options))
-    for name in ("y_true", "y_prob", "label"):
-        assert joined(predictions, name).tolist() == np.asarray(getattr(all_rows, name)).tolist()
-    assert names_of(predictions) == [all_rows.row(i) for i in range(len(all_rows.y_true))]
-    assert {batch.pairs for batch in predictions} == {all_rows.pairs}
-    return predictions
-
-
-@pytest.mark.representative
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_has_the_same_rows_in_batches(write, size, name):
-    predictions = check_same(write(FORMATS[name], name), weights="w", columns={"by": "group"})
-    assert joined(predictions, "y_true").tolist() == TRUE
-    assert joined(predictions, "y_prob").tolist() == PROB
-    assert joined(predictions, "weights").tolist() == WEIGHT
-    assert [x for batch in predictions for x in batch.others["by"]] == GROUP
-    is_text = name.startswith(("commas", "tabs", "semi", "old", "packed.csv", "bom", "quoted"))
-    assert is_text or len(predictions) >= len(TRUE) // size
 
 
 @pytest.mark.parametrize("kind", ["f4", "f8"])
 @pytest.mark.parametrize("order", ["C", "F"])
 @pytest.mark.usefixtures("size")
-def test_a_matrix_is_mapped(write, kind, order):
+def test_a_matrix_is_mapped(batches, write, kind, order):
     array = np.column_stack([TRUE, PROB]).astype(kind, order=order)
-    predictions = check_same(write(as_npy(array), "a.npy"))
+    predictions = batches(write(as_npy(array), "a.npy"))
     assert predictions[0].y_prob.dtype == kind
 
 
 @pytest.mark.usefixtures("tiny")
-def test_pairs_are_the_same_in_batches(write):
+def test_pairs_are_the_same_in_batches(batches, write):
     path = write("true_label,pred_label,confidence\n" + "a,a,0.5\nb,a,0.25\nc,c,1\n" * 60)
-    predictions = check_same(path, classes=3)
+    predictions = batches(path, classes=3)
     assert len(predictions) > 1
     assert predictions[0].classes == 3
 
 
-def test_parquet_is_read_by_its_row_groups(write, size):
+def test_parquet_is_read_by_its_row_groups(batches, write, size):
     columns = {"y_true": np.array(TRUE, np.int8), "other": GROUP, "y_prob": PROB}
-    predictions = check_same(write(columns, row_group_size=3))
+    predictions = batches(write(columns, row_group_size=3))
     assert len(predictions) >= 4 // size
     assert {batch.y_true.dtype for batch in predictions} == {np.dtype(np.uint8)}
 
 
 @pytest.mark.parametrize("kind", ["f2", "f4", "f8"])
-def test_columns_of_parquet_keep_their_type(write, kind):
+def test_columns_of_parquet_keep_their_type(batches, write, kind):
     columns = {"y_true": [True, False, True], "y_prob": np.array([0.5, 0.25, 1.0], kind)}
-    (batch,) = check_same(write(columns))
+    (batch,) = batches(write(columns))
     assert (batch.y_true.dtype, batch.y_prob.dtype) == (bool, kind)
 
 
@@ -113,12 +78,12 @@ def test_empty_row_groups_are_no_batches(tmp_path):
 QUOTED = 'name,y_true,y_prob\n"a\nb\n\nc",1,0.5\nplain,0,"0.25"\n\n"x ""y""\r\nz",1,1\nlast,0,0\n'
 
 
-@pytest.mark.representative(8)
-@pytest.mark.parametrize("characters", range(40, 80))
-def test_cells_with_line_breaks_are_never_cut(write, monkeypatch, characters):
-    monkeypatch.setattr("fastece.files.tables.BLOCK_SIZE", characters)
-    predictions = check_same(write(QUOTED))
-    assert names_of(predictions) == ["line 5", "line 6", "line 9", "line 10"]
+def test_cells_with_line_breaks_are_never_cut(batches, write, monkeypatch):
+    path = write(QUOTED)
+    for characters in range(40, 80):
+        monkeypatch.setattr("fastece.files.tables.BLOCK_SIZE", characters)
+        names = [batch.row(i) for batch in batches(path) for i in range(len(batch.y_true))]
+        assert names == ["line 5", "line 6", "line 9", "line 10"], characters
 
 
 BAD = {

@@ -13,12 +13,15 @@ from fastece.files import read_predictions
 from helpers.prediction_files import (
     FORMATS,
     GROUP,
+    NAMES,
     PROB,
+    ROWS,
     TRUE,
     WEIGHT,
     as_json,
     as_npy,
     as_npz,
+    as_zip,
     encoded,
     packed,
 )
@@ -32,6 +35,42 @@ def stdin(monkeypatch):
     return feed
 
 
+COLUMNS = {name: list(column) for name, column in zip(NAMES, zip(*ROWS, strict=True), strict=True)}
+RECORDS = [dict(zip(NAMES, row, strict=True)) for row in ROWS]
+# A frame of pandas, as its `to_json` writes it.
+FRAME = {name: {str(k): x for k, x in enumerate(column)} for name, column in COLUMNS.items()}
+
+
+def as_arrow(new):
+    pa = pytest.importorskip("pyarrow")
+    table = pa.table(COLUMNS)
+    file = io.BytesIO()
+    with getattr(pa.ipc, new)(file, table.schema) as writer:
+        writer.write_table(table, max_chunksize=3)
+    return file.getvalue()
+
+
+def as_zstandard(text):
+    pa = pytest.importorskip("pyarrow")
+    return pa.compress(text.encode(), codec="zstd", asbytes=True)
+
+
+# Files of the same table that other programs write.
+OTHER_FORMATS = {
+    "array.json": lambda: json.dumps(RECORDS),
+    "array_of_lines.json": lambda: json.dumps(RECORDS, indent=1),
+    "lists_of_lines.json": lambda: json.dumps(COLUMNS, indent=2),
+    "frame.json": lambda: json.dumps(FRAME),
+    "packed.json.gz": lambda: packed(json.dumps(COLUMNS).encode()),
+    "packed.csv.zst": lambda: as_zstandard(FORMATS["commas.csv"]),
+    "mac.zip": lambda: as_zip({"a/b.csv": FORMATS["commas.csv"], "__MACOSX/b.csv": "x"}),
+    "lines.zip": lambda: as_zip({"a.jsonl": FORMATS["rows.jsonl"]}),
+    "packed.zip": lambda: as_zip({"a.csv.gz": FORMATS["packed.csv.gz"]}),
+    "table.feather": lambda: as_arrow("new_file"),
+    "table.arrow": lambda: as_arrow("new_stream"),
+}
+
+
 def check_read(path):
     read = read_predictions(path, weights="w", columns={"by": "group", "groups": "w"})
     assert read.y_true.tolist() == read.label.tolist() == TRUE
@@ -41,11 +80,21 @@ def check_read(path):
     assert fastece.ece(read.y_true, read.y_prob) == fastece.ece(TRUE, PROB)
 
 
-@pytest.mark.parametrize("name", FORMATS)
-def test_every_format_holds_the_same(write, stdin, name):
-    check_read(write(FORMATS[name], name))
-    stdin(FORMATS[name])
-    check_read("-")
+@pytest.mark.parametrize("name", [*FORMATS, *OTHER_FORMATS])
+def test_the_same_table_is_in_every_format(write, stdin, batches, monkeypatch, name):
+    """Read whole, from standard input, and in batches of any size, which keep the rows' names."""
+    content = FORMATS.get(name) or OTHER_FORMATS[name]()
+    path = write(content, name)
+    check_read(path)
+    if name in FORMATS:
+        stdin(content)
+        check_read("-")
+    for size in (1, 2, 3, 2**19):
+        monkeypatch.setattr("fastece.files.tables.MAX_ROWS", size)
+        monkeypatch.setattr("fastece.files.tables.BLOCK_SIZE", 60 + size)
+        found = batches(path, weights="w", columns={"by": "group"})
+        assert [x for batch in found for x in batch.weights] == WEIGHT
+        assert [x for batch in found for x in batch.others["by"]] == GROUP
 
 
 def test_arrays_and_json_are_read_without_pyarrow_and_others_name_it(write):
@@ -190,19 +239,19 @@ def test_infinite_logits_are_numbers(write):
 
 
 DOGS = ["dog", "cat", "cat", "dog"]
-ROWS = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
+PETS = np.array([[0.9, 0.1], [0.2, 0.8], [0.3, 0.7], [0.6, 0.4]])
 
 
 def named(*names, as_text):
     """Columns of probabilities with names, for a Parquet file or for text."""
-    columns = {"y_true": DOGS, **dict(zip(names, ROWS.T.tolist(), strict=True))}
+    columns = {"y_true": DOGS, **dict(zip(names, PETS.T.tolist(), strict=True))}
     rows = [columns, *zip(*columns.values(), strict=True)]
     return "".join(f"{','.join(map(str, row))}\n" for row in rows) if as_text else columns
 
 
 @pytest.mark.parametrize("as_text", [True, False])
 def test_columns_that_are_named_keep_their_names(write, as_text):
-    right = fastece.ece([0, 1, 1, 0], ROWS)
+    right = fastece.ece([0, 1, 1, 0], PETS)
     path = write(named("dog", "cat", as_text=as_text))
     for names in ("dog,cat", "cat,dog"):
         read = read_predictions(path, y_prob=names)
@@ -214,70 +263,69 @@ def test_columns_that_are_named_keep_their_names(write, as_text):
     read = read_predictions(write(named("p_0", "p_1", as_text=as_text)))
     assert isinstance(read.y_prob, np.ndarray)  # counted columns have no names
     order = ["cat", "dog"]
-    assert fastece.ece(read.y_true, read.y_prob, labels=order) == fastece.ece([1, 0, 0, 1], ROWS)
+    assert fastece.ece(read.y_true, read.y_prob, labels=order) == fastece.ece([1, 0, 0, 1], PETS)
 
 
 HEAD = '{"y_true": 0, "y_prob": [0.5, 0.5]}\n'
 
 
-@pytest.mark.representative(12)
-@pytest.mark.parametrize(
-    ("content", "options", "message"),
-    [
-        ("y_true,y_prob\n0,x\n1,0.5\n,y\n", {}, "line 2, column y_prob: must be a number, got 'x';"
-         " and 1 more row$"),
-        ("y_true,y_prob\n0,x\n,0.5\n,y\n1\n", {}, "line 5: must have 2 cells, .*, got 1$"),
-        ("y_true,y_prob\n\n0,0.1\n\n1,0.2,0.3\n", {}, "line 5: must have 2 cells, .*, got 3"),
-        ("\ny_true,y_prob\n0,0.1\n\n,0.9\n", {}, "line 5, column y_true: must not .*, got ''"),
-        ("y_true,y_prob\r\n0,0.1\r\n\r\nnan,0.9\r\n", {}, "line 4, column y_true: .*, got 'nan'"),
-        ('"a\nb",y_true,y_prob\nx,0,0.1\n"y\nz",1,high\n', {}, "line 5, .* a number, got 'high'"),
-        ("y_true,p_0,p_1\n0,.1,0.9\n1,1,+0.\n1,0.5,1_0\n", {}, "line 4, column p_1: .* got '1_0'"),
-        ("y_true,y_prob\n0,0.1\n1,\n", {}, "line 3, column y_prob: must not be missing, got ''"),
-        ("true_label,pred_label,confidence\n0,0,nan\n", {}, "line 2, column confidence: must"),
-        ("y_true,y_prob\n", {}, "is empty: it has no rows$"),
-        ("y_true,y_prob,x\n0,0.5\n1,0.5\n", {}, "line 2: must have 3 cells, .*2$"),
-        ("y_true,y_prob\n0,0.5,1\n1,0.5,1\n", {}, "line 2: must have 2 cells, .* got 3$"),
-        ("y_true;y_prob\n0;0,5\n", {}, "a number with a decimal point, got '0,5'; save the table"),
-        ("a,b;c\n0,1;2\n", {}, "no column 'y_true', it has "),
-        ('y_true,y_prob\n0,"0.5\n1,0.5\n', {}, "line 3, column y_prob: must be a number, got"),
-        ("y_true,y_prob,a,a\n0,0.5,1,1\n", {"weights": "a"}, "two columns are named 'a'$"),
-        ("y_true,y_prob\n0,0.5\n", {"weights": "w"}, "no column 'w'"),
-        ("y_true,y_prob,w\n0,0.5,\n", {"weights": "w"}, "line 2, column w: must not be missing"),
-        ("y_true,y_prob,g\n0,0.5,\n", {"columns": {"by": "g"}}, "line 2, column g: must not be"),
-        ("y_true,p_0,p_1,p_99999999999\n0,0,1,1\n", {}, "no column 'p_2'"),
-        ("y_true,p1,p3\n0,0,1\n", {"y_prob": "p*"}, "must mean columns that count up, found"),
-        ("y_true,p1,q\n0,0,1\n", {"y_prob": "p*"}, "two columns or more, found p1$"),
-        ("", {}, "is empty$"),
-        ("\ufeff\n\n", {}, "is empty$"),
-        (b"y_true,y_prob\n0,0.5\n1,\xe9\n", {}, "line 3: is no text in UTF-8$"),
-        (packed(b"y_true,y_prob\n" + b"0,0.5\n" * 9)[:-9], {}, "a.csv: .*Compressed file ended"),
-        (packed(b"y_true,y_prob\n0,0.5\n")[:-5] + b"12345", {}, "a.csv: .*failed"),
-        (as_npy(np.zeros((3, 1))), {}, r"shape \(3, 1\), and must hold"),
-        (as_npy(np.zeros(3))[:-3], {}, "a.csv: "),
-        (as_npy(np.array([None])), {}, "a.csv: cannot be read"),
-        (as_npz(y_prob=[["0.5", "x"]] * 4), {}, r"row 1, column y_prob.1: .* got 'x'; and 3 more"),
-        (as_npz(p_0=["0.5"] * 3, y_prob=PROB), {"y_prob": "p_0,w"}, "p_0 has|has shape|y_true has"),
-        (HEAD + "{\n[1]\n", {}, "line 2: must hold a JSON object: "),
-        ("[1]\n", {}, "is a JSON array without objects; each entry must be one"),
-        ('\n [\n{"y_true": 1, "y_prob": 0.5},\n 7]\n', {}, "entry 2: must be an object, got 7$"),
-        ('[{"y_true": 1, "y_prob": 0.5},', {}, "is a JSON array that is cut off"),
-        (HEAD + "[1]\n", {}, r"line 2: must hold a JSON object, got \[1\]$"),
-        ("y_true,y_prob\n0,0.5\n", {"columns": {"by": "g"}}, r"no column 'g', .*; by= takes"),
-        (HEAD + "[" * 100_000, {}, "line 2: must hold a JSON object: "),
-        (HEAD + '{"y_true": 1, "y_prob": [1]}', {}, r"line 2, .* must hold 2 numbers, .*\[1\]$"),
-        (HEAD + '\n{"y_true": 1, "y_prob": [1, "b"]}\n{}', {},
-         "line 3, column y_prob.1: must be a number, got 'b'; and 1 more row$"),
-        (HEAD + '{"y_true": 1, "y_prob": [1, NaN]}', {}, "column y_prob.1: must not be missing"),
-        (HEAD + '{"y_prob": [1, 0]}', {}, "line 2, column y_true: must not be missing, got None"),
-        (HEAD + '{"y_true": "1", "y_prob": [1, 0]}', {}, "must be no string, as the first row"),
-        (HEAD + '{"y_true": [1], "y_prob": [1, 0]}', {}, r"must be one value, got \[1\]$"),
-        ('{"y_true": 0, "y_prob": {"a": 1}}\n{"y_true": 0, "y_prob": {"b": 1}}', {},
-         "line 2, column y_prob: must hold 1 numbers"),
-    ],
-)  # fmt: skip
-def test_a_fault_is_named_by_its_line_and_column(write, content, options, message):
-    with pytest.raises(ValueError, match=message):
-        read_predictions(write(content), **options)
+FAULTS = [
+    ("y_true,y_prob\n0,x\n1,0.5\n,y\n", {}, "line 2, column y_prob: must be a number, got 'x';"
+     " and 1 more row$"),
+    ("y_true,y_prob\n0,x\n,0.5\n,y\n1\n", {}, "line 5: must have 2 cells, .*, got 1$"),
+    ("y_true,y_prob\n\n0,0.1\n\n1,0.2,0.3\n", {}, "line 5: must have 2 cells, .*, got 3"),
+    ("\ny_true,y_prob\n0,0.1\n\n,0.9\n", {}, "line 5, column y_true: must not .*, got ''"),
+    ("y_true,y_prob\r\n0,0.1\r\n\r\nnan,0.9\r\n", {}, "line 4, column y_true: .*, got 'nan'"),
+    ('"a\nb",y_true,y_prob\nx,0,0.1\n"y\nz",1,high\n', {}, "line 5, .* a number, got 'high'"),
+    ("y_true,p_0,p_1\n0,.1,0.9\n1,1,+0.\n1,0.5,1_0\n", {}, "line 4, column p_1: .* got '1_0'"),
+    ("y_true,y_prob\n0,0.1\n1,\n", {}, "line 3, column y_prob: must not be missing, got ''"),
+    ("true_label,pred_label,confidence\n0,0,nan\n", {}, "line 2, column confidence: must"),
+    ("y_true,y_prob\n", {}, "is empty: it has no rows$"),
+    ("y_true,y_prob,x\n0,0.5\n1,0.5\n", {}, "line 2: must have 3 cells, .*2$"),
+    ("y_true,y_prob\n0,0.5,1\n1,0.5,1\n", {}, "line 2: must have 2 cells, .* got 3$"),
+    ("y_true;y_prob\n0;0,5\n", {}, "a number with a decimal point, got '0,5'; save the table"),
+    ("a,b;c\n0,1;2\n", {}, "no column 'y_true', it has "),
+    ('y_true,y_prob\n0,"0.5\n1,0.5\n', {}, "line 3, column y_prob: must be a number, got"),
+    ("y_true,y_prob,a,a\n0,0.5,1,1\n", {"weights": "a"}, "two columns are named 'a'$"),
+    ("y_true,y_prob\n0,0.5\n", {"weights": "w"}, "no column 'w'"),
+    ("y_true,y_prob,w\n0,0.5,\n", {"weights": "w"}, "line 2, column w: must not be missing"),
+    ("y_true,y_prob,g\n0,0.5,\n", {"columns": {"by": "g"}}, "line 2, column g: must not be"),
+    ("y_true,p_0,p_1,p_99999999999\n0,0,1,1\n", {}, "no column 'p_2'"),
+    ("y_true,p1,p3\n0,0,1\n", {"y_prob": "p*"}, "must mean columns that count up, found"),
+    ("y_true,p1,q\n0,0,1\n", {"y_prob": "p*"}, "two columns or more, found p1$"),
+    ("", {}, "is empty$"),
+    ("\ufeff\n\n", {}, "is empty$"),
+    (b"y_true,y_prob\n0,0.5\n1,\xe9\n", {}, "line 3: is no text in UTF-8$"),
+    (packed(b"y_true,y_prob\n" + b"0,0.5\n" * 9)[:-9], {}, "a.csv: .*Compressed file ended"),
+    (packed(b"y_true,y_prob\n0,0.5\n")[:-5] + b"12345", {}, "a.csv: .*failed"),
+    (as_npy(np.zeros((3, 1))), {}, r"shape \(3, 1\), and must hold"),
+    (as_npy(np.zeros(3))[:-3], {}, "a.csv: "),
+    (as_npy(np.array([None])), {}, "a.csv: cannot be read"),
+    (as_npz(y_prob=[["0.5", "x"]] * 4), {}, r"row 1, column y_prob.1: .* got 'x'; and 3 more"),
+    (as_npz(p_0=["0.5"] * 3, y_prob=PROB), {"y_prob": "p_0,w"}, "p_0 has|has shape|y_true has"),
+    (HEAD + "{\n[1]\n", {}, "line 2: must hold a JSON object: "),
+    ("[1]\n", {}, "is a JSON array without objects; each entry must be one"),
+    ('\n [\n{"y_true": 1, "y_prob": 0.5},\n 7]\n', {}, "entry 2: must be an object, got 7$"),
+    ('[{"y_true": 1, "y_prob": 0.5},', {}, "is a JSON array that is cut off"),
+    (HEAD + "[1]\n", {}, r"line 2: must hold a JSON object, got \[1\]$"),
+    ("y_true,y_prob\n0,0.5\n", {"columns": {"by": "g"}}, r"no column 'g', .*; by= takes"),
+    (HEAD + "[" * 100_000, {}, "line 2: must hold a JSON object: "),
+    (HEAD + '{"y_true": 1, "y_prob": [1]}', {}, r"line 2, .* must hold 2 numbers, .*\[1\]$"),
+    (HEAD + '\n{"y_true": 1, "y_prob": [1, "b"]}\n{}', {},
+     "line 3, column y_prob.1: must be a number, got 'b'; and 1 more row$"),
+    (HEAD + '{"y_true": 1, "y_prob": [1, NaN]}', {}, "column y_prob.1: must not be missing"),
+    (HEAD + '{"y_prob": [1, 0]}', {}, "line 2, column y_true: must not be missing, got None"),
+    (HEAD + '{"y_true": "1", "y_prob": [1, 0]}', {}, "must be no string, as the first row"),
+    (HEAD + '{"y_true": [1], "y_prob": [1, 0]}', {}, r"must be one value, got \[1\]$"),
+    ('{"y_true": 0, "y_prob": {"a": 1}}\n{"y_true": 0, "y_prob": {"b": 1}}', {},
+     "line 2, column y_prob: must hold 1 numbers"),
+]  # fmt: skip
+
+
+def test_a_fault_is_named_by_its_line_and_column(write):
+    for content, options, message in FAULTS:
+        with pytest.raises(ValueError, match=message):
+            read_predictions(write(content), **options)
 
 
 @pytest.mark.parametrize("header", ["y_true", "y_true;a,b", "a,b\ty_true"])

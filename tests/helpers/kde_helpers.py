@@ -38,13 +38,6 @@ def smooth(n, seed=0, a=2.0, b=2.0):
     return (rng.random(n) < s**1.3).astype(np.int64), s
 
 
-def matrix(n, n_classes, seed=0):
-    """(y_true, y_prob) of several classes."""
-    rng = np.random.default_rng(seed)
-    p = rng.dirichlet(np.full(n_classes, 0.6), n)
-    return np.where(rng.random(n) < 0.7, p.argmax(1), rng.integers(0, n_classes, n)), p
-
-
 VARIANTS = {
     **{kernel: KDE(kernel=kernel) for kernel in KERNELS},
     **{f"{kernel}, narrow": KDE(0.004, kernel) for kernel in KERNELS},

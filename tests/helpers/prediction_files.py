@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import zipfile
 
 import numpy as np
 
@@ -33,6 +34,15 @@ def as_npz(**changes):
     file = io.BytesIO()
     arrays = {"y_true": TRUE, "y_prob": np.array(PROB), "w": WEIGHT, "group": GROUP}
     np.savez(file, **(arrays | changes))
+    return file.getvalue()
+
+
+def as_zip(members):
+    """An archive of files by their names."""
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w") as archive:
+        for name, content in members.items():
+            archive.writestr(name, content)
     return file.getvalue()
 
 

@@ -40,19 +40,16 @@ def difference(result, problem, weight, fields):
 
 @pytest.mark.parametrize("binning", BINNINGS, ids="-".join)
 def test_diagrams_equal_the_reference(binning):
-    bad = []
-    for name, scores in cases.score_sets().items():
+    for number, (name, scores) in enumerate(cases.score_sets().items()):
         true = cases.labels_for(scores)
-        for kind in WEIGHTS:
+        for turn, kind in enumerate(WEIGHTS):
             weight = cases.weights_for(kind, len(scores))
-            for score_range in RANGES:
-                fields = {**fields_of(binning), "score_range": score_range}
-                result = reliability_diagram(true, scores, sample_weight=weight, **fields)
-                y, s, v = as_lists(true, scores, weight)
-                mismatch = difference(result, (s, y, 0.0, 1.0), v, fields)
-                if mismatch:
-                    bad.append(((name, kind, score_range), *mismatch))
-    assert not bad, f"{len(bad)}: {bad[:3]}"
+            score_range = RANGES[(number + turn) % 3]
+            fields = {**fields_of(binning), "score_range": score_range}
+            result = reliability_diagram(true, scores, sample_weight=weight, **fields)
+            y, s, v = as_lists(true, scores, weight)
+            mismatch = difference(result, (s, y, 0.0, 1.0), v, fields)
+            assert mismatch is None, (name, kind, score_range)
 
 
 @pytest.mark.parametrize("setting", ["confidence", "classwise", 1])

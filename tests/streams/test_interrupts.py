@@ -108,14 +108,12 @@ def ends(case, action):
 
 CHANGES = [(case, "update") for case in CASES]
 CHANGES += [(case, action) for case in ("binary", "replicates") for action in list(ACTIONS)[1:]]
-QUICK = [("binary", action) for action in ACTIONS] + [("class-wise replicates", "update")]
+# Each action, on states of different kinds.
+AT_EACH_LINE = [("binary", action) for action in ACTIONS] + [("class-wise replicates", "update")]
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("case", "action"),
-    [*QUICK, *(pytest.param(*x, marks=pytest.mark.slow) for x in CHANGES if x not in QUICK)],
-)
+@pytest.mark.parametrize(("case", "action"), AT_EACH_LINE)
 def test_an_interrupt_at_any_line_leaves_the_state_before_or_after(case, action):
     before, after = ends(case, action)
     first = new(case, 1)
@@ -131,31 +129,23 @@ def test_an_interrupt_at_any_line_leaves_the_state_before_or_after(case, action)
     assert last > 3
 
 
-def assert_interrupts_are_whole(case, action, count):
+@pytest.mark.parametrize(
+    ("case", "action"),
+    [("binary", "merge"), *(pytest.param(*x, marks=pytest.mark.slow) for x in CHANGES)],
+)
+def test_a_signal_leaves_the_state_before_or_after(case, action):
     """The same by a real signal, at random moments."""
     before, after = ends(case, action)
     first = new(case, 1)
     seconds = seconds_of(lambda: ACTIONS[action](first.copy(), case))
-    for moment in moments(seconds, count):
+    for moment in moments(seconds, 30):
         state = first.copy()
         fastece.ece(state)
         interrupt_after(moment, partial(ACTIONS[action], state, case))
         assert_whole(state, case, action, before, after)
 
 
-@pytest.mark.representative(2)
-@pytest.mark.parametrize(("case", "action"), CHANGES)
-def test_a_signal_leaves_the_state_before_or_after(case, action):
-    assert_interrupts_are_whole(case, action, 25)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(("case", "action"), CHANGES)
-def test_many_signals_leave_the_state_before_or_after(case, action):
-    assert_interrupts_are_whole(case, action, 75)
-
-
-@pytest.mark.parametrize("count", [40, pytest.param(100, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [20, pytest.param(60, marks=pytest.mark.slow)])
 def test_a_metric_is_interrupted(count):
     y, p = class_data(N)
     metrics = [CalibrationMetric(5, n_bins=10, n_cells=90) for _ in range(3)]
@@ -185,7 +175,7 @@ def test_a_metric_is_interrupted(count):
 
 # An interrupt within a callback of the pool is reported and lost, so that the call goes on.
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
-@pytest.mark.parametrize("count", [15, pytest.param(75, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("count", [10, pytest.param(40, marks=pytest.mark.slow)])
 def test_a_bootstrap_is_interrupted(count):
     y, p = binary_data("sharp", 20_000)
 
