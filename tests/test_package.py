@@ -293,6 +293,23 @@ def test_no_other_room_asks_for_the_class_of_an_estimator():
     assert not [name for name, text in sources().items() if "singledispatch" in text]
 
 
+# --- promises -------------------------------------------------------------------------------
+
+
+def test_every_promise_names_tests_that_there_are():
+    page = (ROOT / "tests/README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| (?!promise|-)(.+?) \| (.+) \|$", page, re.MULTILINE)
+    assert rows
+    for promise, tests in rows:
+        named = re.findall(r"`(tests/[\w/]+\.py)::(test_\w+)`", tests)
+        assert named, promise
+        assert len(named) == tests.count("::"), promise
+        for file, test in named:
+            assert (ROOT / file).is_file(), (promise, file)
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert re.search(rf"^def {test}\(", text, re.MULTILINE), (promise, test)
+
+
 # --- words ----------------------------------------------------------------------------------
 
 BANNED_IN_SUMMARIES = re.compile(
