@@ -184,7 +184,12 @@ def check_installation() -> None:
     installed = [name for name in OPTIONAL if find_spec(name)]
     assert not installed, f"{installed} are installed; this needs an environment with fastece alone"
     assert version("fastece") == fastece.__version__
-    for name in ("py.typed", "display/templates/page.html", "data/digits_neural_network.npz"):
+    for name in (
+        "py.typed",
+        "display/templates/page.html",
+        "data/digits_neural_network.npz",
+        ".agents/skills/fastece/SKILL.md",
+    ):
         assert (folder / name).exists(), name
 
 

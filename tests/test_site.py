@@ -89,7 +89,7 @@ def test_pages_load_nothing_from_another_host(site):
 def test_pages_are_edited_where_they_are(site):
     _, pages = site
     links = [link for page in pages.values() for link in page.links if "/edit/main/" in link]
-    assert len(links) > 50
+    assert len(links) > 20
     for link in links:
         assert (ROOT / link.partition("/edit/main/")[2]).is_file(), link
 
@@ -108,7 +108,7 @@ def test_search_finds_names_of_the_api_and_words_of_notebooks(site):
 @pytest.mark.slow
 def test_formulas_are_drawn_and_programs_get_them_as_they_are_written(site):
     folder, _ = site
-    for page in ("reference/estimators", "explanation/canonical", "explanation/bayes"):
+    for page in ("reference/estimators", "explanation/bayes"):
         html = (folder / f"{page}.html").read_text(encoding="utf-8")
         assert "<math" in html
         assert not re.search(r"\\(sum|int|frac|tau|text)\b", html)

@@ -136,19 +136,6 @@ def test_a_reader_that_has_seen_enough_is_no_error():
     assert pipe.wait() == 0
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a device that is always full")
-def test_output_that_cannot_be_written_is_an_error():
-    code = "import sys\nfrom fastece.cli import main\nsys.exit(main(['info']))"
-    with open("/dev/full", "w") as full:
-        done = subprocess.run(
-            [sys.executable, "-c", code], stdout=full, stderr=subprocess.PIPE, check=False
-        )
-    assert done.returncode == 1
-    assert done.stderr.startswith(b"fastece: error: the page cannot be printed: ")
-    assert done.stderr.count(b"\n") == 1
-
-
 @pytest.mark.parametrize(
     ("closed", "code", "message"),
     [("stdout", 1, "the page cannot be printed: standard output is closed"), ("stderr", 0, ""),

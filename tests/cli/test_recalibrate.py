@@ -233,12 +233,6 @@ def test_warnings_are_given_once(capsys, write):
         assert err.startswith(f"fastece: warning: {start}")
 
 
-def test_a_file_in_a_folder_that_cannot_be_written(capsys, write, monkeypatch):
-    old = write("", "old.csv")
-    monkeypatch.setattr("os.access", lambda path, _: Path(path).is_file())
-    assert "--out: " in failure(capsys, "recalibrate", write(BINARY), "--out", old)
-
-
 @pytest.mark.slow
 def test_picture_of_before_and_after(capsys, write, tmp_path, figures):
     picture = tmp_path / "a.svg"

@@ -83,20 +83,6 @@ def test_the_first_page_is_one_screen(capsys, rows, options, parts):
     assert re.search(rf"\n  ece +{number} ", page)
 
 
-@pytest.mark.slow
-def test_the_first_page_knows_the_floor(capsys):
-    expected = fastece.calibration_test(
-        Y, P, estimator="ece", n_resamples=99
-    ).null_distribution.mean()
-    printed = fastece.calibration_report(Y, P, n_resamples=99)
-    assert printed.measures[1].floor == pytest.approx(expected, rel=0.15)
-    expected = fastece.calibration_test(
-        Y, P, n_resamples=99, estimator="ece_bayes"
-    ).null_distribution
-    assert printed.measures[0].floor == pytest.approx(expected.mean(), rel=0.15)
-    assert "chance alone" in text(capsys, "demo", "--resamples", 19)
-
-
 def test_pairs_are_a_binary_problem(capsys, write, tmp_path):
     path = write(f"{PAIRS}3,3,0.9\n1,2,0.5\nx,x,0.7\n")
     report = as_json(capsys, "report", path)
@@ -122,23 +108,6 @@ def test_labels_between_quotes_and_bools(capsys, write):
     np.savez(path.with_name("a.npz"), y_true=[True, False], y_prob=[0.8, 0.1])
     report = as_json(capsys, "report", path.with_name("a.npz"), "--pos-label", "true")
     assert values(report)["ece"] == fastece.ece([1, 0], [0.8, 0.1])
-
-
-@pytest.mark.slow
-def test_an_estimator_of_the_table_needs_no_more_than_two_verbs(capsys, monkeypatch):
-    class Squared:
-        def prepare(self, sample, size):  # noqa: ARG002
-            return (sample.y - sample.s) ** 2
-
-        def evaluate(self, plan, c):
-            return float(np.average(plan, weights=c))
-
-    monkeypatch.setitem(fastece.ESTIMATORS, "squared", Squared())
-    report = as_json(capsys, "demo", "--estimator", "squared", "--resamples", 5)
-    line = report["measures"][-1]
-    assert line["name"] == "squared"
-    assert 0 < line["value"] < 0.1
-    assert line["low"] < line["high"]
 
 
 def test_empty_bins_are_null_in_json(capsys, write):

@@ -60,18 +60,6 @@ def test_a_page_that_cannot_be_printed_is_an_error(line, capsys, monkeypatch):
 
 
 @pytest.mark.usefixtures("place")
-@pytest.mark.parametrize(
-    ("command", "code"),
-    [("report a.csv --resamples 0", 0), ("report none.csv", 2), ("report a.csv --n-bins 0", 2)],
-)
-def test_without_standard_error_the_exit_code_shows_the_result(command, code, capsys, monkeypatch):
-    with monkeypatch.context() as patch:
-        patch.setattr(sys, "stderr", None)
-        assert main(command.split()) == code
-    assert (capsys.readouterr().out == "") == (code != 0)
-
-
-@pytest.mark.usefixtures("place")
 @pytest.mark.parametrize("command", ["report -", "report - --stream", "compare a.csv -",
                                      "recalibrate a.csv --fit -", "curve -"])  # fmt: skip
 def test_without_standard_input_there_is_nothing_to_read(command, capsys, monkeypatch):

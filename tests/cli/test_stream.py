@@ -9,7 +9,8 @@ import numpy as np
 import pytest
 
 import fastece
-from helpers.command_line import PAIRS, SMALL, as_json, failure, run, text, values
+from fastece.display.numbers import to_plain
+from helpers.command_line import PAIRS, SMALL, as_json, failure, run, values
 from helpers.prediction_files import packed
 
 N = 4000
@@ -45,63 +46,42 @@ def csv(y, p, **more):
     return "\n".join([header, *(",".join(map(str, row)) for row in rows), ""])
 
 
-def check_errors(report, y, p, **options):
-    """Check that bins of equal width have the errors of all rows to 1e-12, others about."""
-    printed = values(report)
-    near = {"ece": 1e-12, "ece_c": 1e-12, "ece_kde": 2e-3, "ece_a": 2e-3, "ece_ac": 2e-3}
-    for name, tolerance in near.items():
-        expected = fastece.ece(y, p, estimator=name, **options)
-        assert printed[name] == pytest.approx(expected, abs=tolerance), name
-    assert printed["mce"] == pytest.approx(fastece.mce(y, p, **options), abs=1e-12)
-
-
-@pytest.mark.slow
-@pytest.mark.usefixtures("tiny")
-def test_a_stream_has_the_errors_of_all_rows(capsys, write, binary):
-    y, p = binary
-    path = write(csv(y, p))
-    report = as_json(capsys, "report", path, "--stream")
-    of_all_rows = as_json(capsys, "report", path)
-    check_errors(report, y, p)
-    for name in ("n", "n_classes", "setting", "pairs", "verdict"):
-        assert report[name] == of_all_rows[name]
-    for name in ("accuracy", "mean_confidence"):
-        assert report[name] == pytest.approx(of_all_rows[name], abs=1e-12)
-    for name in ("value", "low", "high"):
-        assert report["measures"][0][name] == pytest.approx(
-            of_all_rows["measures"][0][name], abs=1e-3
-        )
-    over = report["direction"]["over"]
-    under = report["direction"]["under"]
-    assert over + under == pytest.approx(values(report)["ece_bayes"], abs=1e-9)
-    assert report["direction"]["mean_gap"] == pytest.approx((y - p).mean(), abs=1e-9)
-    assert report["stream"]["batches"] > 5
-    assert report["stream"]["rows"] == N
-    assert "Streamed" in text(capsys, "report", path, "--stream", "--full")
-
-
-@pytest.mark.slow
-def test_a_stream_is_the_report_of_its_accumulator(capsys, write, vectors):
+def as_state(vectors, weight=None, logits=False, **options):
+    """An accumulator of rows, the file of these rows, and the options that read it."""
     y, p = vectors
-    printed = as_json(capsys, "report", write(csv(y, p)), "--stream", "--resamples", 99)
-    rows = fastece.Accumulator(3).update(y, p)
-    expected = json.loads(json.dumps(fastece.calibration_report(rows, n_resamples=99).to_dict()))
-    assert printed["p_value"] is not None
-    for report in (printed, expected):
-        del report["title"], report["stream"]
-    assert printed == expected
+    n_classes = None if p.ndim == 1 else p.shape[1]
+    prob = np.log(p / (1 - p)) if logits else p
+    state = fastece.Accumulator(n_classes, from_logits=logits, **options).update(y, prob, weight)
+    words = [word for name, value in options.items() for word in (f"--{name}", value)]
+    words += ["--from-logits"] if logits else []
+    if weight is None:
+        return state, csv(y, prob), words
+    return state, csv(y, prob, w=weight), [*words, "--weights", "w"]
+
+
+CASES = {
+    "binary": lambda binary, _: as_state(binary),
+    "weights and logits": lambda binary, _: as_state(binary, 1 + np.arange(N) % 3, logits=True),
+    "vectors": lambda _, vectors: as_state(vectors),
+    "class-wise": lambda _, vectors: as_state(vectors, setting="classwise"),
+    "one class": lambda _, vectors: as_state(vectors, setting=1),
+}
 
 
 @pytest.mark.usefixtures("tiny")
-@pytest.mark.parametrize("setting", ["classwise", 1])
-def test_classes_one_by_one(capsys, write, vectors, setting):
-    y, p = vectors
-    report = as_json(capsys, "report", write(csv(y, p)), "--stream", "--setting", setting)
-    check_errors(report, y, p, setting=setting)
-    assert report["accuracy"] == pytest.approx((p.argmax(1) == y).mean(), abs=1e-12)
-    if setting == "classwise":
-        printed = {row["label"]: row["n"] for row in report["classes"]["rows"]}
-        assert printed == pytest.approx({k: (y == k).sum() for k in range(3)}, abs=1e-6)
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_is_the_report_of_its_accumulator(capsys, write, binary, vectors, case):
+    state, content, options = CASES[case](binary, vectors)
+    printed = as_json(capsys, "report", write(content), "--stream", *options)
+    expected = to_plain(fastece.calibration_report(state, n_resamples=0).to_dict())
+    assert printed["stream"]["rows"] == N
+    assert printed["stream"]["batches"] > 5
+    for name in ("n", "setting", "n_classes", "measures", "scores", "diagrams", "verdict"):
+        assert printed[name] == expected[name], name
+    y, p = binary if case in ("binary", "weights and logits") else vectors
+    of_top = (p > 0.5) == y if p.ndim == 1 else p.argmax(1) == y
+    if case != "weights and logits":
+        assert printed["accuracy"] == pytest.approx(of_top.mean(), abs=1e-12)
 
 
 def test_bools_are_classes_of_a_stream_that_is_about_classes(capsys, write):
@@ -111,15 +91,6 @@ def test_bools_are_classes_of_a_stream_that_is_about_classes(capsys, write):
     assert report["accuracy"] == 1.0
     error = failure(capsys, "report", path, "--stream", "--setting", "confidence")
     assert "must be at least 0.5 in this setting, as --y-true says right or wrong" in error
-
-
-def test_logits_and_weights(capsys, write, binary):
-    y, p = binary
-    weight = 1 + np.arange(N) % 3
-    path = write(csv(y, np.log(p / (1 - p)), w=weight))
-    report = as_json(capsys, "report", path, "--stream", "--from-logits", "--weights", "w")
-    assert values(report)["ece"] == pytest.approx(fastece.ece(y, p, sample_weight=weight), abs=1e-9)
-    assert report["n_effective"] == pytest.approx(weight.sum() ** 2 / (weight**2).sum(), rel=1e-6)
 
 
 @pytest.mark.usefixtures("tiny")

@@ -156,7 +156,7 @@ LAW = {
     **{f"ece {name}": values(name) for name in NAMES},
     **{
         f"estimate {name}": estimates(name)
-        for name in ("ece_bayes", "ece", "ece_a", "ece_kde", "ece_debiased", "smooth_ece", "mmce")
+        for name in ("ece_bayes", "ece", "ece_a", "ece_kde", "ece_debiased", "mmce")
     },
     **{
         f"test {name}": p_values_of(name)

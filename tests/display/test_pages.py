@@ -106,25 +106,15 @@ def test_pictures_of_a_page_are_images_that_hold_all_they_show(diagram):
     assert all(link.startswith("#") for link in links)
 
 
-def test_no_picture_of_a_page_is_wider_than_a_telephone(diagram):
-    classes = [Panel({None: replace(diagram, setting=f"class {k}").drawing()}) for k in range(5)]
-    both = [Panel({None: diagram.drawing()}), Panel({None: diagram.drawing()}, is_logit=True)]
-    for panels, count in ((both, 2), (classes, 2)):
-        pictures = pictures_of(page_of(panels))
-        assert len(pictures) == count
-        for _, drawing in pictures:
-            points = float(drawing.get("width").removesuffix("pt"))
-            assert points * 96 / 72 <= 390 - 2 * 16  # a pixel is 1/96 inch, and margins are 16
-
-
-def test_no_letters_of_a_page_are_smaller_than_ten_pixels(diagram):
+def test_pictures_of_a_page_fit_on_a_telephone_with_letters_of_ten_pixels(diagram):
     p = np.linspace(0.01, 0.99, 60)
     y = p > 0.4
-    classes = [Panel({"a": replace(diagram, setting=f"class {k}").drawing()}) for k in range(4)]
+    classes = [Panel({"a": replace(diagram, setting=f"class {k}").drawing()}) for k in range(5)]
     panels = [Panel({None: diagram.drawing()}, is_logit=is_logit) for is_logit in (False, True)]
     (evidence,) = fastece.Monitor().update(y, p).document().sections
     pictures = [*page_pictures(panels, ""), *page_pictures(classes, ""), *evidence.pictures]
     pictures.append(Picture("", lambda: draw_on_page(fastece.validate(y, p, n_resamples=0).plot)))
+    assert len(pictures) == 2 + 2 + 1 + 1  # panels of the first two, four classes and one
     for picture in pictures:
         figure = picture.draw()
         settle_layout(figure)
@@ -132,6 +122,7 @@ def test_no_letters_of_a_page_are_smaller_than_ten_pixels(diagram):
         assert min(text.get_fontsize() for text in texts) * 96 / 72 >= 10
         box = figure.get_tightbbox()
         width, height = figure.get_size_inches()
+        assert width * 96 <= 390 - 2 * 16  # a pixel is 1/96 inch, and margins are 16
         assert box.x0 >= 0
         assert box.y0 >= 0
         assert box.x1 <= width

@@ -461,7 +461,6 @@ def test_panels_of_two_models(diagram):
     assert all(len(models_of(ax)) == 2 for ax in figure.axes)
     assert figure.axes[0].get_title() == f"binary, {diagram.value:.4f}, 0.5000"
     assert [name for name in legend_of(figure) if name in ("a$", "b")] == ["a$", "b"]
-    figure.draw_without_rendering()
     with pytest.raises(ValueError, match="results: must have the same classes"):
         plot_classes({"a": [diagram], "b": [diagram] * 2}, figure=Figure())
 

@@ -13,7 +13,7 @@ from fastece.inference.cell_curves import (
     gap_directions,
     one_sided_curve,
 )
-from fastece.inference.inversion import FLOOR_QUANTILE, Evidence, path_range, scan_path
+from fastece.inference.inversion import FLOOR_QUANTILE, Evidence, scan_path
 from helpers.answer_cases import LEVELS, cells_for, check_laws, random_cells
 
 
@@ -98,22 +98,6 @@ def test_p_values_on_a_path_equal_plain_loops():
             assert above == pytest.approx((1 + (errors >= seen - 1e-12).sum()) / 50 / (1 - half))
             if half:
                 assert below == pytest.approx((1 + (errors <= lucky + 1e-12).sum()) / 50 / half)
-
-
-def test_searches_for_the_range_evaluate_no_hypothesis_twice():
-    rng = np.random.default_rng(2)
-    for _ in range(20):
-        cells = random_cells(rng, 49)
-        path = cell_path(cells, gap_directions(cells)[1])
-        evaluated = []
-
-        def errors(m, path=path, evaluated=evaluated):
-            evaluated.extend(m.tolist())
-            return path.errors(m)
-
-        seen = float(cells.error(cells.gap[None])[0])
-        path_range(path._replace(errors=errors), Evidence(seen, seen, seen))
-        assert len(evaluated) == len(set(evaluated))
 
 
 def test_ends_of_one_bin_are_near_the_ends_of_a_normal_mean():

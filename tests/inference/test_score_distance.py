@@ -50,24 +50,6 @@ def is_function(x, y):
     return True
 
 
-def test_errors_differ_by_at_most_the_distance_of_nested_scores():
-    rng = np.random.default_rng(1)
-    for _ in range(200):
-        weight = rng.dirichlet(np.ones(8))
-        frequency = rng.random(8)
-        a = np.sort(rng.random(8))
-        group = np.sort(rng.integers(0, 4, 8))
-        b = np.sort(rng.random(4))[group]  # a function of a
-        mass = np.bincount(group, weight, 4).clip(1e-300)
-        frequency_of_b = (np.bincount(group, weight * frequency, 4) / mass)[group]
-        for norm in (1, 2, 3):
-            size = [
-                (weight @ np.abs(x) ** norm) ** (1 / norm)
-                for x in (frequency - a, frequency_of_b - b, a - b)
-            ]
-            assert size[1] <= size[0] + size[2] + 1e-12
-
-
 @pytest.mark.parametrize("norm", [1, 2])
 def test_recalibrated_scores_bound_the_difference(norm):
     y, p = outcomes()

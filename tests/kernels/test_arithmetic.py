@@ -1,4 +1,4 @@
-"""Sums, and probabilities of logits, compiled and as plain Python, against numpy's."""
+"""Sums, and probabilities of logits, against numpy's."""
 
 import numpy as np
 import pytest

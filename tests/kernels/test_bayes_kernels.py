@@ -1,4 +1,4 @@
-"""The Bayesian curve's loops, compiled and as plain Python, against dense matrices."""
+"""The Bayesian curve's loops, against dense matrices."""
 
 from math import inf, log
 

@@ -1,4 +1,4 @@
-"""Bins and shares of scores, compiled and as plain Python, against the definitions."""
+"""Bins and shares of scores, against the definitions."""
 
 from bisect import bisect_left, bisect_right
 

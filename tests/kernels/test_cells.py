@@ -1,4 +1,4 @@
-"""Fixed-point sums of cells, compiled and as plain Python, against integers of Python."""
+"""Fixed-point sums of cells, against integers of Python."""
 
 from fractions import Fraction
 

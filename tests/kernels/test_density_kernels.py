@@ -1,4 +1,4 @@
-"""Kernels of densities, compiled and as plain Python, against loops over the rows."""
+"""Kernels of densities, against loops over the rows."""
 
 from itertools import product
 

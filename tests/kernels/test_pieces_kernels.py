@@ -1,4 +1,4 @@
-"""The chains' loops, compiled and as plain Python, against matrices."""
+"""The chains' loops, against matrices."""
 
 import numpy as np
 import pytest

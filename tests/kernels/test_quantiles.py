@@ -1,4 +1,4 @@
-"""The sort, equal-mass edges and the sweep, compiled and as plain Python, by the definitions."""
+"""The sort, equal-mass edges and the sweep, by the definitions."""
 
 from fractions import Fraction
 from math import fsum

@@ -1,4 +1,4 @@
-"""Rows as scores and hits, compiled and as plain Python; bad rows are noticed anywhere."""
+"""Rows as scores and hits; bad rows are noticed anywhere."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Deciding rows, compiled and as plain Python: they have the cuts of all rows, and few rows."""
+"""Deciding rows: they have the cuts of all rows, and few rows."""
 
 from itertools import product
 

@@ -1,4 +1,4 @@
-"""Bands of pairs of class vectors and sums over them, compiled and as plain Python, against numpy
+"""Bands of pairs of class vectors and sums over them, against numpy
 or loops over pairs."""
 
 from math import inf

@@ -82,31 +82,20 @@ def new_rows(x, from_logits):
     return NEW_LOGITS[n_columns] if from_logits else NEW_ROWS[n_columns]
 
 
-def assert_fitted_or_refused(variant, case):
+@pytest.mark.parametrize("case", HARD)
+def test_hard_data_are_fitted_or_refused_by_every_method_with_every_option(case):
     x, y, from_logits = HARD[case]
-    model, messages = outcome(lambda: make(variant, from_logits=from_logits).fit(x, y))
-    if model is None:
-        assert MAY_BE_REFUSED.search(case), (variant, messages)
-        return
-    for rows in (x, new_rows(x, from_logits)):
-        answer, messages = outcome(lambda rows=rows: model.transform(rows))
-        assert not messages, variant
-        assert_probabilities(answer, rows)
-
-
-@pytest.mark.parametrize("case", HARD)
-def test_hard_data_are_fitted_or_refused(case):
-    """By half of the methods in turn; the slow test has all of them with every option."""
-    first = list(HARD).index(case) % 2
-    for name in list(METHODS)[first::2]:
-        assert_fitted_or_refused(name, case)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("case", HARD)
-def test_hard_data_are_fitted_or_refused_with_every_option(case):
     for variant in VARIANTS:
-        assert_fitted_or_refused(variant, case)
+        model, messages = outcome(
+            lambda variant=variant: make(variant, from_logits=from_logits).fit(x, y)
+        )
+        if model is None:
+            assert MAY_BE_REFUSED.search(case), (variant, messages)
+            continue
+        for rows in (x, new_rows(x, from_logits)):
+            answer, messages = outcome(lambda rows=rows, model=model: model.transform(rows))
+            assert not messages, variant
+            assert_probabilities(answer, rows)
 
 
 @pytest.mark.parametrize("case", SEPARABLE)

@@ -194,24 +194,24 @@ def test_shifted_logits_keep_their_digits():
 
 @pytest.mark.slow
 def test_intervals_cover():
-    """Intervals of 95 % cover the rate of 92 to 97.5 % of 400 samples, more where they end at 0.
+    """Intervals of 95 % cover the rate of 90 to 99 % of 150 samples, more where they end at 0.
 
     If they cover 95 %, each of the seven shares is out of these bounds with probability 0.008.
     """
     for new, distance, n, highest in (
-        ([0.9, 0.1], 1.5, 200, 0.975),
-        ([0.5, 0.5], 0.7, 200, 0.975),
-        ([0.7, 0.3], 3.0, 50, 0.975),
+        ([0.9, 0.1], 1.5, 200, 0.99),
+        ([0.5, 0.5], 0.7, 200, 0.99),
+        ([0.7, 0.3], 3.0, 50, 0.99),
         ([0.98, 0.02], 1.5, 200, 1.0),
-        ([0.5, 0.3, 0.2], 2.0, 300, 0.975),
+        ([0.5, 0.3, 0.2], 2.0, 300, 0.99),
     ):
         held = []
         old = np.full(len(new), 1 / len(new))
         truth = new[1] if len(new) == 2 else np.array(new)
-        for seed in range(400):
+        for seed in range(150):
             p, _ = mixture(np.random.default_rng([seed, n]), n, new, old, distance)
             low, high = PriorShift(old=old).fit(p).new_interval_
             held.append((low <= truth) & (truth <= high))
         coverage = np.mean(held, axis=0)
-        assert (coverage >= 0.92).all(), (new, distance, coverage)
+        assert (coverage >= 0.9).all(), (new, distance, coverage)
         assert (coverage <= highest).all(), (new, distance, coverage)

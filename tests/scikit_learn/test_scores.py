@@ -150,26 +150,27 @@ def test_without_routing_weights_go_where_scikit_learn_sends_them():
         np.testing.assert_allclose(mean, means[0], **NEAR)
 
 
-@pytest.mark.parametrize("name", ["ece_ac", "canonical", "sharpness", "brier_score", "accuracy"])
-def test_scorers_of_all_estimators_equal_ece(name, data):
+def test_scorers_of_all_estimators_equal_ece(data):
     model = GaussianNB().fit(data.X, data.y)
     prob = model.predict_proba(data.X)
-    prob = prob[:, 1] if prob.shape[1] == 2 else prob
-    value = fastece.ece(
-        data.y, prob, estimator=name, labels=model.classes_, sample_weight=data.w
-    )  # fmt: skip
-    estimator = fastece.ESTIMATORS[name]
-    if name in ("sharpness", "entropy"):
-        with pytest.raises(ValueError, match="greater_is_better: must be True or False for"):
-            scorer(name)
-        score = scorer(name, greater_is_better=True)
-    else:
-        score = scorer(name)
-    is_loss = name in ("brier_score", "ranked_probability_score", "log_loss")
-    sign = -1 if estimator.is_calibration_error or is_loss else 1
-    assert score(model, data.X, data.y, data.w) == pytest.approx(sign * value, rel=1e-9)
-    assert repr(score) == f"scorer({estimator}, greater_is_better={sign > 0})"
-    assert score.greater_is_better is (sign > 0)
+    options = {"labels": model.classes_, "sample_weight": data.w}
+    is_two = prob.shape[1] == 2
+    losses = ("brier_score", "ranked_probability_score", "log_loss")
+    # Two classes are one binary problem; with three, one estimator of each kind.
+    for name in fastece.ESTIMATORS if is_two else ("ece_ac", "canonical", "log_loss", "accuracy"):
+        estimator = fastece.ESTIMATORS[name]
+        is_lower_better = estimator.is_calibration_error or name in losses
+        direction = {}
+        if name in ("sharpness", "entropy"):
+            with pytest.raises(ValueError, match="greater_is_better: must be True or False for"):
+                scorer(name)
+            direction = {"greater_is_better": True}
+        score = scorer(name, **direction)
+        value = fastece.ece(data.y, prob[:, 1] if is_two else prob, estimator=name, **options)
+        found = score(model, data.X, data.y, data.w)
+        assert found == pytest.approx(-value if is_lower_better else value, rel=1e-9), name
+        assert repr(score) == f"scorer({estimator}, greater_is_better={not is_lower_better})"
+        assert score.greater_is_better is not is_lower_better
 
 
 def test_proper_scores_equal_scikit_learn(data):

@@ -129,8 +129,10 @@ def test_merged_pickled_and_summed_metrics_equal_one_metric_of_all_rows():
     assert metric.accumulator.n == len(y)
 
 
-@pytest.mark.parametrize("dtype", ["float64", "float32", "float16", "bfloat16"])
-@pytest.mark.parametrize("is_vector", [False, True])
+@pytest.mark.parametrize(
+    ("dtype", "is_vector"),
+    [("float64", True), ("float32", False), ("float16", True), ("bfloat16", False)],
+)
 def test_tensors_of_any_float_type_equal_ece(dtype, is_vector):
     torch = pytest.importorskip("torch")
     p, y = vectors() if is_vector else rows()
