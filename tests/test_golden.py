@@ -86,6 +86,7 @@ def test_real_top_label_predictions_give_the_published_error(name, published):
     assert round(fastece.ece(hit, confidence, n_bins=15), 5) == published
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["imagenet_resnext101_32x8d.csv", "snacks.csv"])
 def test_real_top_label_predictions_equal_the_reference(name):
     hit, confidence = (column[:10_000] for column in top_label(name))
@@ -108,6 +109,7 @@ def cifar10():
         return data["labels"], data["probs"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ESTIMATORS)
 def test_real_class_vectors_equal_the_reference_in_every_setting(cifar10, estimator):
     labels, probs = (array[:2000] for array in cifar10)

@@ -62,6 +62,7 @@ def random_problem(seed, most=60, inside=False):
     return (rng.random(n) < s ** [1, 1.5, 0.5][seed // 3 % 3]).astype(int), s
 
 
+@pytest.mark.slow
 @given(st.sampled_from(list(REFERENCE)), cases.binary(max_size=25), st.data())
 def test_values_are_those_of_the_reference(name, data, draw):
     y, s = data
@@ -70,6 +71,7 @@ def test_values_are_those_of_the_reference(name, data, draw):
     assert value_of(name, y, s, weight) == near(expected, ESTIMATORS[name][1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("h", [0.004, 0.05, 0.3, 2.0])
 def test_smooth_errors_are_the_integral(h):
     for seed in range(2):
@@ -106,6 +108,7 @@ def integral_near_the_ends(gap_of, h):
     return total / h / sqrt(2 * pi)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("farthest", [5e-3, 1e-4])
 def test_small_smooth_errors_of_sharp_scores_are_the_integral_at_their_own_scale(farthest):
     for seed in range(2):
@@ -125,6 +128,7 @@ def test_small_smooth_errors_of_sharp_scores_are_the_integral_at_their_own_scale
         assert low < 2e-3
 
 
+@pytest.mark.slow
 def test_replicates_of_near_perfect_scores_take_little_memory():
     s = 1 - np.random.default_rng(0).random(1000) * 1e-4
     fastece.bootstrap([0, 1], [0.2, 0.9], estimator="smooth_ece", n_resamples=2, rng=0)

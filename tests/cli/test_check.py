@@ -34,6 +34,7 @@ def files(tmp_path, monkeypatch):
 CODES = {True: 0, False: 1, None: 3}
 
 
+@pytest.mark.slow
 def test_files_for_machines_and_for_a_page(capsys, files):
     y, p, site = files
     expected = fastece.check(y, p, max_error=0.1, by=site)

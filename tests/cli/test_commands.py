@@ -164,6 +164,7 @@ def test_no_file_takes_the_number_of_a_closed_stream(write):
     assert done.returncode > 2
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="signals of Unix")
 @pytest.mark.parametrize(
     ("moment", "code", "error"), [("run", 130, "fastece: interrupted\n"), ("end", 0, "")]

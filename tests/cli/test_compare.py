@@ -58,6 +58,7 @@ def test_two_models_of_the_digits(capsys, tmp_path, figures):
     assert len(figure.axes) == 2
 
 
+@pytest.mark.slow
 def test_the_page_has_a_column_for_each_value(capsys):
     options = ["--resamples", 32, "--confidence-level", 0.9]
     out = text(capsys, "compare", DIGITS, FOREST, *options)
@@ -155,6 +156,7 @@ def test_each_of_several_models_is_compared_with_the_first(capsys, write, tmp_pa
     assert as_json(capsys, "compare", *three, "--y-prob", "one", *quick)["comparisons"][1]["scores"]
 
 
+@pytest.mark.slow
 def test_top_labels_have_the_hits_of_each_model(capsys, write):
     a = write(f"{PAIRS}3,3,0.9\n1,2,0.5\n0,0,0.8\n2,2,0.6\n", "a.csv")
     b = write(f"{PAIRS}3,1,0.7\n1,1,0.6\n0,0,0.9\n2,2,0.3\n", "b.csv")

@@ -137,6 +137,7 @@ def test_the_command_line_completes_words():
 # --- columns --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_columns_that_are_named_as_the_labels_are_found(capsys, write):
     path = write(ANIMALS)
     printed = as_json(capsys, "report", path, "--y-true", "label")
@@ -171,6 +172,7 @@ def test_columns_that_are_not_found_are_listed_with_their_kinds(
 # --- two columns, infinite losses -------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_two_columns_of_one_file_are_compared(capsys, write):
     path = write(TWO)
     quick = ["--resamples", 99]
@@ -188,6 +190,7 @@ def test_two_columns_of_one_file_are_compared(capsys, write):
         assert "--y-prob OLD --y-prob NEW" in failure(capsys, "compare", path, *arguments)
 
 
+@pytest.mark.slow
 def test_an_infinite_loss_names_the_row_and_the_remedy(capsys, write):
     note = "the outcome had probability 0 in {} and 1 more row; --clip, or clip= of"
     page = text(capsys, "report", write(VECTORS), "--full")
@@ -204,6 +207,7 @@ def test_an_infinite_loss_names_the_row_and_the_remedy(capsys, write):
     assert f"in y_prob[{SECOND}]; --clip" in printed.scores[1].note
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("content", [VECTORS, TWO.replace("old", "y_prob")])
 def test_clip_makes_losses_finite_and_counts_the_rows(capsys, write, content):
     is_vector = content is VECTORS
@@ -253,6 +257,7 @@ def log(choices, seed):
     return lines
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("choices", [(4, 4), (4, 2)])
 def test_logs_of_one_run_are_one_report_with_a_table_by_task(capsys, write, choices):
     paths = []

@@ -18,6 +18,7 @@ MODELS = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("options", "name"), MODELS.items())
 def test_the_demo_is_one_screen(capsys, options, name):
     page = text(capsys, "demo", *options, "--resamples", 99)
@@ -28,6 +29,7 @@ def test_the_demo_is_one_screen(capsys, options, name):
     assert "fastece recalibrate FILE" in page
 
 
+@pytest.mark.slow
 def test_the_verdict_of_the_forest_comes_first_as_a_sentence(capsys):
     page = text(capsys, "demo", quick=False)
     sentence = " ".join(page.splitlines()[1:3])
@@ -77,6 +79,7 @@ def test_the_demo_has_the_numbers_of_the_report(capsys):
     assert printed["diagrams"] == report.to_dict()["diagrams"]
 
 
+@pytest.mark.slow
 def test_the_whole_page_ends_with_recalibration(capsys):
     page = text(capsys, "demo", "--full", "--resamples", 19)
     assert page.rindex("After temperature scaling") > page.rindex("Reliability diagram")

@@ -113,6 +113,7 @@ def run(capsys, line, form):
     return code
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", NAMES)
 def test_a_name_does_no_harm_in_any_form(name, tmp_path, monkeypatch, capsys):
     """Of a column, a class or a group; each name meets each form of text, in another place."""
@@ -140,6 +141,7 @@ def test_a_name_does_no_harm_on_a_page_or_a_picture(name, tmp_path, monkeypatch,
         run(capsys, line, PICTURES[0])
 
 
+@pytest.mark.slow
 def test_names_of_files_are_those_that_the_system_gives(tmp_path, monkeypatch, capsys):
     """Bytes that are no UTF-8 are lone surrogates."""
     monkeypatch.chdir(tmp_path)

@@ -54,6 +54,7 @@ def lines_of(found, key):
     return {line["name"]: line for line in found[key]}
 
 
+@pytest.mark.slow
 def test_folds_of_the_digits(command):
     a = np.load(DIGITS)
     options = ["--method", "temperature", "--folds", 4, "--seed", 3]
@@ -112,6 +113,7 @@ def test_options_are_arguments_of_recalibrate(
     assert printed["fitted"] == folds
 
 
+@pytest.mark.slow
 def test_a_model_of_another_file_is_saved_and_loaded(command, capsys, write, tmp_path):
     file = write(BINARY)
     other = write(table("y_true,y_prob", HIT[:70], SCORE[:70]), "b.csv")
@@ -170,6 +172,7 @@ def test_all_methods_are_ranked_and_the_best_is_written(command, capsys, write):
     assert {line["same_class"] for line in printed["ranks"]} == {None}
 
 
+@pytest.mark.slow
 def test_base_rates_are_options(command, write, tmp_path):
     shift = ["--method", "prior_shift", "--save", tmp_path / "m.json"]
     printed, new = command(write(BINARY), *shift, "--old", 0.3, "--new", 0.6)
@@ -184,6 +187,7 @@ def test_base_rates_are_options(command, write, tmp_path):
     assert again["method"] == "prior_shift"
 
 
+@pytest.mark.slow
 def test_methods_that_cannot_be_used_are_named(command, write):
     n = 40
     classes = 7
@@ -221,6 +225,7 @@ def test_a_verdict_is_about_the_intervals(capsys, write):
         assert loss in verdict
 
 
+@pytest.mark.slow
 def test_warnings_are_given_once(capsys, write):
     short = P * np.where(np.arange(120) % 9, 1, 0.9)[:, None]
     file = write(table("y_true,p_0,p_1,p_2", LABEL, *short.T))
@@ -250,6 +255,7 @@ def test_a_log_of_the_harness_is_recalibrated(capsys, tmp_path):
     assert new.y_true.tolist() == read_predictions(log).y_true.tolist()
 
 
+@pytest.mark.slow
 def test_a_model_of_other_classes_is_refused(capsys, write, tmp_path):
     """The classes have another order, or the file has logits, or pairs of labels."""
     model = tmp_path / "model.json"

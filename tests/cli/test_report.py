@@ -83,6 +83,7 @@ def test_the_first_page_is_one_screen(capsys, rows, options, parts):
     assert re.search(rf"\n  ece +{number} ", page)
 
 
+@pytest.mark.slow
 def test_pairs_are_a_binary_problem(capsys, write, tmp_path):
     path = write(f"{PAIRS}3,3,0.9\n1,2,0.5\nx,x,0.7\n")
     report = as_json(capsys, "report", path)
@@ -116,6 +117,7 @@ def test_empty_bins_are_null_in_json(capsys, write):
     assert diagram["count"][13] == 1
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("command", ["report", "compare", "recalibrate"])
 def test_every_command_reads_standard_input(capsys, write, monkeypatch, command):
     path = write(SMALL)
@@ -132,6 +134,7 @@ def test_every_command_reads_standard_input(capsys, write, monkeypatch, command)
     assert printed == of_all_rows
 
 
+@pytest.mark.slow
 def test_a_log_of_the_harness_is_class_vectors_or_pairs(capsys, tmp_path):
     report = as_json(capsys, "report", LOG)
     assert (report["setting"], report["n_classes"], report["accuracy"]) == ("confidence", 3, 0.75)

@@ -68,6 +68,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize("case", CASES)
 def test_a_stream_is_the_report_of_its_accumulator(capsys, write, binary, vectors, case):
@@ -93,6 +94,7 @@ def test_bools_are_classes_of_a_stream_that_is_about_classes(capsys, write):
     assert "must be at least 0.5 in this setting, as --y-true says right or wrong" in error
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_pairs_are_a_stream_too(capsys, write):
     rng = np.random.default_rng(2)
@@ -151,6 +153,7 @@ def test_slices_of_a_stream_by_several_columns(capsys, write, binary):
     assert "--by: must have at most 20 different numbers in a stream, got 'g'; without" in message
 
 
+@pytest.mark.slow
 def test_a_large_file_is_a_stream(capsys, write, monkeypatch):
     path = write(SMALL)
     assert not as_json(capsys, "report", path)["stream"]
@@ -184,6 +187,7 @@ def rows_of(n, **bad):
     return "\n".join(["y_true,y_prob", *rows, ""])
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 @pytest.mark.parametrize(
     ("row", "place"),
@@ -203,6 +207,7 @@ def test_a_bad_row_in_the_middle_stops_or_is_skipped(capsys, write, row, place):
     assert report["measures"] == as_json(capsys, "report", good, "--stream")["measures"]
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_all_bad_rows_are_counted_and_the_first_is_named(capsys, write):
     bad = dict.fromkeys(["_2", "_3", "_500", "_501", "_1200", "_2001"], "1,x")
@@ -219,6 +224,7 @@ def test_all_bad_rows_are_counted_and_the_first_is_named(capsys, write):
     assert "first 1000 rows" in failure(capsys, "report", bad, *SKIP)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_file_that_is_cut_off_stops_or_is_left_out(capsys, write):
     y = np.arange(3000) % 2

@@ -42,6 +42,7 @@ def put(tmp_path, monkeypatch):
 # --- numbers of classes ---------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_numbers_that_end_all_names_are_the_classes(capsys, put):
     rows = CLASSES < 2
     prob = VECTORS[rows]
@@ -83,6 +84,7 @@ def keyed(values, order=range(N), first=0):
     return {str(first + k): values[k].item() for k in order}
 
 
+@pytest.mark.slow
 def test_columns_of_json_belong_together_by_their_keys(capsys, put):
     as_text = sorted(range(N), key=str)
     value = fastece.ece(Y, P)
@@ -135,6 +137,7 @@ def models(put, order=ORDER, name="id", ids=IDS):
     return first, put("b.csv", second)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("order", "ids", "option"),
     [(ORDER, IDS, ()), (np.argsort(-OTHER), [7 * k for k in range(N)], ("--id", "id"))],
@@ -163,6 +166,7 @@ def test_the_rows_of_a_baseline_are_paired_too(capsys, put):
     assert other.splitlines()[0] == out.splitlines()[0]
 
 
+@pytest.mark.slow
 def test_rows_are_paired_between_formats_and_in_a_pipe(capsys, put, monkeypatch, tmp_path):
     first, second = models(put, ids=[7 * k for k in range(N)])
     np.savez(tmp_path / "a.npz", id=7 * np.arange(N), y_true=Y, y_prob=P, mean=np.array([1, 2]))
@@ -175,6 +179,7 @@ def test_rows_are_paired_between_formats_and_in_a_pipe(capsys, put, monkeypatch,
     assert by_pipe["differences"] == by_file["differences"]
 
 
+@pytest.mark.slow
 def test_rows_without_ids_are_paired_line_by_line(capsys, put):
     names = [f"group {k % 50}" for k in range(N)]
     first, second = models(put, ids=names)
@@ -190,6 +195,7 @@ def test_rows_without_ids_are_paired_line_by_line(capsys, put):
     assert "a.csv: no column 'key'" in failure(capsys, "compare", first, second, "--id", "key")
 
 
+@pytest.mark.slow
 def test_two_columns_that_pair_rows_differently_need_an_option(capsys, put):
     columns = {"y_true": Y, "y_prob": P, "id": IDS, "line": range(N)}
     first = put("a.csv", csv(**columns))
@@ -260,6 +266,7 @@ def test_files_of_a_stream_stand_anywhere(capsys, put):
 # --- labels and headers as other programs write them ----------------------------------------------
 
 
+@pytest.mark.slow
 def test_bools_of_r_are_labels(capsys, put):
     labels = np.where(Y == 1, "TRUE", "FALSE")
     path = put("a.csv", csv(y_true=labels, y_prob=P))
@@ -323,6 +330,7 @@ def tables_with_gaps(put, tmp_path):
     ]
 
 
+@pytest.mark.slow
 def test_rows_without_a_prediction_are_left_out_and_counted(capsys, put, tmp_path):
     value = fastece.ece(Y[~HAS_NONE], P[~HAS_NONE])
     for path in tables_with_gaps(put, tmp_path):
@@ -372,6 +380,7 @@ OUTCOMES |= {name: VECTORS[:, k] for k, name in enumerate(["home", "tie", "away"
 ONE_HOT = ("--y-true", "home_outcome,tie_outcome,away_outcome", "--y-prob", "home,tie,away")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [int, float, bool])
 def test_outcomes_may_have_a_column_each(capsys, put, kind):
     table = {name: x.astype(kind) if x.dtype == bool else x for name, x in OUTCOMES.items()}
@@ -403,6 +412,7 @@ def test_outcomes_that_are_not_exclusive_are_refused(capsys, put):
 # --- slices of dates ------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "stream"), [("csv", ()), ("parquet", ("--stream",)), ("npz", ("--stream",))]
 )

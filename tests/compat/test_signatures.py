@@ -69,6 +69,7 @@ print([name for name in (*others.split(), "uncertainty_metrics") if name in sys.
 """
 
 
+@pytest.mark.slow
 def test_import_brings_no_library():
     command = [sys.executable, "-c", CODE]
     ran = subprocess.run(command, capture_output=True, text=True, check=True)

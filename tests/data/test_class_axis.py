@@ -176,6 +176,7 @@ def test_masks_of_one_class_are_a_binary_problem(labels, prob, options):
     assert metric.compute() == pytest.approx(MASK_ERROR, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_masks_have_groups_reports_and_indices_of_their_own():
     pixels = fastece.estimate(MASK, MASK_PROB, class_axis=1, groups="first_axis", **DRAWS)
     rows = fastece.estimate(MASK.ravel(), MASK_PROB.ravel(), groups=IMAGES, **DRAWS)

@@ -50,6 +50,7 @@ CALLS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("ignored", [255, "ignored", np.nan, None])
 def test_rows_of_an_ignored_label_are_as_if_they_were_not_there(ignored):
     labels = LABELS

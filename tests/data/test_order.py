@@ -151,6 +151,7 @@ TAKE_COLUMN = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("take", TAKE_COLUMN.values(), ids=TAKE_COLUMN)
 def test_a_column_of_another_table_is_a_warning(take):
     labels = pandas.Series(EVENT * (SITE > 0))

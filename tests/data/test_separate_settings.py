@@ -197,6 +197,7 @@ def law_data(setting):
     return labels, prob, rows, "confidence"
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*few distinct", "ignore:.*contradict")
 @pytest.mark.parametrize("setting", SETTINGS)
 @pytest.mark.parametrize("part", range(4))

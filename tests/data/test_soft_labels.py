@@ -98,6 +98,7 @@ def test_two_classes_in_all_forms():
         assert max(values) - min(values) < 1e-15
 
 
+@pytest.mark.slow
 @given(st.lists(st.tuples(st.floats(0, 1), st.floats(0, 1)), min_size=1, max_size=8))
 def test_any_shares_have_values(rows):
     q, s = np.transpose(rows)
@@ -139,6 +140,7 @@ def test_shares_of_0_and_1_are_hard_labels(name):
             assert fastece.ece(y_prob=s, **soft, **options) == pytest.approx(value, rel=0, abs=0)
 
 
+@pytest.mark.slow
 def test_results_of_hard_labels_are_the_same():
     _, _, s, _, g = binary()
     y = (np.random.default_rng(1).random(s.size) < s).astype(int)
@@ -163,6 +165,7 @@ def one_by_one(k, m, s, *others):
     return y, s[row], row, 1 / m[row], *(x[row] for x in others)
 
 
+@pytest.mark.slow
 def test_votes_are_rows_of_one_group():
     k, m, s, _, g = binary()
     y, p, row, w, group = one_by_one(k, m, s, g)
@@ -185,6 +188,7 @@ def test_votes_are_rows_of_one_group():
         assert (got.n, got.n_groups) == (s.size, np.unique(g).size)
 
 
+@pytest.mark.slow
 def test_statistics_go_by_the_rows_and_not_by_votes():
     k, m, s, _, _ = binary(400)
     y, p, *_ = one_by_one(k, m, s)
@@ -204,6 +208,7 @@ def test_statistics_go_by_the_rows_and_not_by_votes():
     assert report.n_effective > 400
 
 
+@pytest.mark.slow
 def test_slices_count_rows():
     k, m, s, _, g = binary()
     found = fastece.slices(k, s, votes=m, by=g % 2, n_resamples=19)
@@ -264,6 +269,7 @@ def test_columns_groups_and_sums_of_soft_labels_are_checked():
     assert len(caught) == 1
 
 
+@pytest.mark.slow
 def test_what_cannot_take_soft_labels_says_so():
     k, m, s, _, _ = binary()
     q, p = classes()

@@ -66,6 +66,7 @@ def test_an_upper_end_at_the_bound_passes_and_a_lower_one_cannot_tell():
     assert check(y, p, max_error=math.nextafter(low, 0)).passed is False
 
 
+@pytest.mark.slow
 @given(cases.binary(max_size=25), st.data())
 @settings(max_examples=15)
 def test_verdicts_grow_with_the_bound_and_ignore_the_scale_of_weights_and_the_order(rows, draw):
@@ -314,6 +315,7 @@ def test_an_error_that_passes_may_have_an_oe_that_fails():
     assert check(y, p, max_error=0.02).to_dict()["rows"][0]["least"] is None
 
 
+@pytest.mark.slow
 def test_slices_have_to_pass_a_bound_on_oe_too_at_the_same_time():
     y, p, by = rare_events()
     p = np.where(by == "b", p / 3, p)
@@ -391,6 +393,7 @@ def test_models_at_a_bound_on_oe_seldom_pass_or_fail(side, expected_events):
     assert np.mean([verdict is False for verdict in verdicts]) <= 0.08
 
 
+@pytest.mark.slow
 def test_the_rows_needed_for_a_bound_on_oe_decide_in_most_samples():
     """With 0.5 as the true share of 16 samples that decide, 3 or fewer do once in 94 tests."""
     y, p, _ = rare_events(5000)

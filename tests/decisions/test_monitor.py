@@ -84,6 +84,7 @@ def check_looks(monitor, expected):
 # --- the definition -------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shift", "since", "forget"), [(0.0, 0, 20), (-2.5, 2, None), (2.5, 2, 50)]
 )
@@ -95,6 +96,7 @@ def test_evidence_equals_the_sum_of_all_bets(shift, since, forget):
     assert (monitor.n, monitor.alarm) == (120, shift != 0)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [1.0, 4.0])
 def test_evidence_of_class_vectors_is_a_mean_of_evidence(power):
     batches = [*class_stream(1, days=2, power=power)]
@@ -120,6 +122,7 @@ def test_evidence_of_any_rows_equals_plain_loops(rows):
 # --- the promise ----------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @given(st.lists(SCORES, min_size=2, max_size=7), st.integers(1, 6), st.none() | st.integers(1, 5))
 def test_no_labels_of_a_calibrated_model_gain_on_average(scores, cut, forget):
     """The mean over all labels, each with its probability, exactly."""
@@ -376,6 +379,7 @@ def test_a_page_has_the_alarm_and_the_change():
     assert str(Monitor()).startswith("Monitor: 0 rows")
 
 
+@pytest.mark.slow
 def test_a_picture_has_the_alarm_the_change_and_its_direction():
     pyplot = pytest.importorskip("matplotlib.pyplot")
     ax = follow(stream(0, 20, 1.5)).plot()

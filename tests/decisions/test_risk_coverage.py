@@ -30,6 +30,7 @@ def expected(s, loss, w):
     return aurc, reference.excess(s, loss, w), augrc
 
 
+@pytest.mark.slow
 @given(cases.binary(max_size=25), st.data())
 def test_areas_equal_plain_loops(data, draw):
     y, p = data
@@ -45,6 +46,7 @@ def test_areas_equal_plain_loops(data, draw):
     assert curve.threshold.tolist() == sorted(set(p[w > 0].tolist()), reverse=True)
 
 
+@pytest.mark.slow
 def test_the_closed_form_is_the_integral():
     y, s, _ = rows(20)
     aurc = fastece.ece(y, s, estimator="aurc")

@@ -33,6 +33,7 @@ def numbers(threshold):
     return [getattr(threshold, name) for name in (*NUMBERS, "coverage_interval")]
 
 
+@pytest.mark.slow
 @settings(max_examples=40)
 @given(
     st.integers(1, 300), st.integers(0, 10**6), st.sampled_from([None, 1, 2]),
@@ -93,6 +94,7 @@ def test_a_value_without_a_weighted_miss_leaves_the_promises_of_others():
     assert np.isnan(threshold.value).tolist() == [True, False]
 
 
+@pytest.mark.slow
 @settings(max_examples=20)
 @given(st.integers(0, 10**6), st.booleans(), st.booleans())
 def test_effective_rows_equal_plain_loops(seed, weighted, ties):

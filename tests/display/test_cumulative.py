@@ -27,6 +27,7 @@ def names(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("weight", [None, W])
 def test_the_path_is_the_cumulative_gap_and_its_slope_the_mean_gap(weight):
     ax, [(share, gap)] = draw(Y, P, sample_weight=weight)
@@ -43,6 +44,7 @@ def test_the_path_is_the_cumulative_gap_and_its_slope_the_mean_gap(weight):
     assert names(ax) == ["calibrated", f"range {value:.4f}", "95 % of calibrated models"]
 
 
+@pytest.mark.slow
 def test_two_models_have_two_lines_with_their_names():
     ax, paths = draw(Y, {"old_1": P, "$new": P**1.3})
     assert len(paths) == 2
@@ -51,6 +53,7 @@ def test_two_models_have_two_lines_with_their_names():
     assert ax is fastece.cumulative_plot(Y, P, ax=ax)  # beside the first
 
 
+@pytest.mark.slow
 def test_long_paths_keep_their_extremes():
     p = RNG.random(20_000)
     y = RNG.random(p.size) < p**1.2
@@ -59,6 +62,7 @@ def test_long_paths_keep_their_extremes():
     assert np.ptp(gap) == pytest.approx(fastece.ece(y, p, estimator="ecce_r"))
 
 
+@pytest.mark.slow
 def test_a_stream_has_nearly_the_same_path():
     state = fastece.Accumulator(None).update(Y, P)
     _, [(share, gap)] = draw(state, None)

@@ -34,6 +34,7 @@ def diagram():
 # --- files and pages ------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("suffix", [".svg", ".pdf", ".PNG"])
 def test_the_name_of_a_file_chooses_its_format(diagram, tmp_path, suffix):
     path = tmp_path / f"a{suffix}"
@@ -60,6 +61,7 @@ def test_a_file_that_cannot_be_written_is_refused(tmp_path, name, message):
     assert [path.name for path in tmp_path.iterdir()] == ["folder.png"]
 
 
+@pytest.mark.slow
 def test_panels_of_one_setting_are_side_by_side(diagram):
     models = {"a": diagram.drawing(), "b": replace(diagram, value=0.5).drawing()}
     figure = draw_page([Panel(models), Panel({None: diagram.drawing()}, is_logit=True)], "$note")
@@ -94,6 +96,7 @@ def page_of(panels, title="title"):
     return to_html(Document("page", sections=[Section(pictures=page_pictures(panels, title))]))
 
 
+@pytest.mark.slow
 def test_pictures_of_a_page_are_images_that_hold_all_they_show(diagram):
     page = page_of([Panel({HOSTILE[:27]: diagram.drawing()})], HOSTILE)
     ((title, drawing),) = pictures_of(page)
@@ -106,6 +109,7 @@ def test_pictures_of_a_page_are_images_that_hold_all_they_show(diagram):
     assert all(link.startswith("#") for link in links)
 
 
+@pytest.mark.slow
 def test_pictures_of_a_page_fit_on_a_telephone_with_letters_of_ten_pixels(diagram):
     p = np.linspace(0.01, 0.99, 60)
     y = p > 0.4
@@ -129,6 +133,7 @@ def test_pictures_of_a_page_fit_on_a_telephone_with_letters_of_ten_pixels(diagra
         assert box.y1 <= height
 
 
+@pytest.mark.slow
 def test_the_same_page_is_the_same_text_and_nothing_global_changes(diagram):
     before = dict(matplotlib.rcParams)
     panels = [Panel({None: diagram.drawing()})]

@@ -35,6 +35,7 @@ def legend_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+@pytest.mark.slow
 def test_numbers_equal_those_of_other_functions(ax):
     assert reliability_plot(Y, P, ax=ax) is ax
     estimate = fastece.estimate(Y, P)
@@ -57,6 +58,7 @@ def test_numbers_equal_those_of_other_functions(ax):
     assert (below.get_xlabel(), ax.get_ylabel()) == ("Predicted probability", "Observed frequency")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("data", "options", "width"), [((LABEL, Q), {}, 5.5), ((Y, P), {"zoom": 0.5}, 3.3)]
 )
@@ -74,6 +76,7 @@ def test_letters_have_7_points_and_nothing_is_cut(data, options, width):
     assert {text.get_fontsize() for text in texts} == {7.0}
 
 
+@pytest.mark.slow
 def test_top_labels_and_classes_have_their_words(ax):
     reliability_plot(LABEL, Q, ax=ax, curve="none")
     assert (ax.child_axes[0].get_xlabel(), ax.get_ylabel()) == ("Confidence", "Accuracy")
@@ -83,6 +86,7 @@ def test_top_labels_and_classes_have_their_words(ax):
     assert ax.get_title() == "Reliability diagram, class 2"
 
 
+@pytest.mark.slow
 def test_models_are_named_and_their_scores_have_one_scale(ax):
     reliability_plot(Y, {"before": P, "_after": P**1.5}, ax=ax)
     _, before, after, _ = legend_of(ax)
@@ -96,6 +100,7 @@ def test_models_are_named_and_their_scores_have_one_scale(ax):
     assert len({line.get_linestyle() for line in model_lines(ax)}) == 2
 
 
+@pytest.mark.slow
 def test_rare_events_have_axes_that_end_where_the_scores_do(ax):
     p = P / 5
     reliability_plot(RNG.random(600) < p, p, ax=ax)
@@ -105,6 +110,7 @@ def test_rare_events_have_axes_that_end_where_the_scores_do(ax):
     assert curve.plot(Figure().subplots()).get_xlim()[1] < 0.3
 
 
+@pytest.mark.slow
 def test_the_isotonic_curve_equals_scipy(ax):
     p = P.round(2)
     reliability_plot(Y, p, curve="isotonic", ax=ax)
@@ -131,6 +137,7 @@ def test_the_consistency_band_holds_fits_of_calibrated_models():
     assert held.mean() / 100 < 0.995
 
 
+@pytest.mark.slow
 def test_a_band_depends_on_its_seed_alone_and_weights_count():
     s = np.sort(P)
     one, again, other = (consistency_band(sample_of(s, Y), 0.9, k) for k in (1, 1, 2))
@@ -142,6 +149,7 @@ def test_a_band_depends_on_its_seed_alone_and_weights_count():
     assert np.mean(of_few_rows.high - of_few_rows.low) > 1.2 * np.mean(one.high - one.low)
 
 
+@pytest.mark.slow
 def test_streams_groups_and_weights_can_be_drawn(ax):
     reliability_plot(fastece.Accumulator().update(Y, P), ax=ax)
     for options in ({"groups": np.arange(600) // 3}, {"sample_weight": P + 0.1}):
@@ -177,6 +185,7 @@ def draw_sexes(n=400):
     return (rng.random(n) < prob).astype(int), prob, sex
 
 
+@pytest.mark.slow
 def test_groups_of_rows_have_the_curves_of_their_rows():
     y, p, sex = draw_sexes()
     ax = reliability_plot(y, p, by=sex, ax=Figure().subplots())
@@ -191,6 +200,7 @@ def test_groups_of_rows_have_the_curves_of_their_rows():
         np.testing.assert_array_equal(lines[name].get_ydata(), line.get_ydata())
 
 
+@pytest.mark.slow
 def test_groups_of_dependent_rows_keep_their_groups():
     y, p, sex = draw_sexes()
     patients = np.arange(y.size) // 4

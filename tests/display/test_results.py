@@ -295,6 +295,7 @@ def occupied_parts(ax):
     return [ax.patch, ax.title, *(label for label in labels if label.get_text())]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("shape", "models", "dpi", "layout"),
     [((1, 2), 2, 300, "constrained"), ((2, 2), 1, 100, "tight")],
@@ -323,6 +324,7 @@ def test_legends_cover_nothing_at_the_size_of_a_paper(diagram, shape, models, dp
             assert owner.get_window_extent().width > 0.6 * dpi  # there is still a picture
 
 
+@pytest.mark.slow
 def test_a_figure_without_a_layout_has_its_legend_on_the_axes(diagram, axes):
     diagram.plot(axes)
     axes.figure.draw_without_rendering()
@@ -331,6 +333,7 @@ def test_a_figure_without_a_layout_has_its_legend_on_the_axes(diagram, axes):
     assert axes.get_window_extent().containsy(legend.y0)
 
 
+@pytest.mark.slow
 def test_figures_can_be_pickled_and_parts_of_figures_drawn_on(diagram):
     figure = Figure()
     left, right = figure.subfigures(1, 2)
@@ -357,6 +360,7 @@ def test_few_rows_and_figures_of_any_shape_are_drawn(y, p, options, size):
         figure.draw_without_rendering()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("share", "count", "kind"), [(0.45, 1, "curve"), (0.55, 2, "curve"), (0.55, 2, "diagram")]
 )
@@ -422,6 +426,7 @@ def test_small_multiples_share_axes_and_a_legend(diagram, kind, n):
     assert have_ylabel == [k % columns == 0 for k in range(len(panels))]
 
 
+@pytest.mark.slow
 def test_nothing_of_the_small_multiples_is_cut_off():
     n = 6
     names = [f"class {k} ('{'very ' * k}long name')" for k in range(n)]
@@ -455,6 +460,7 @@ def test_panels_have_the_bands_of_their_classes():
         plot_classes(diagrams[:2], band=bands, figure=Figure())
 
 
+@pytest.mark.slow
 def test_panels_of_two_models(diagram):
     other = replace(diagram, value=0.5)
     figure = plot_classes({"a$": [diagram] * 13, "b": [*[diagram] * 12, other]}, figure=Figure())
@@ -465,6 +471,7 @@ def test_panels_of_two_models(diagram):
         plot_classes({"a": [diagram], "b": [diagram] * 2}, figure=Figure())
 
 
+@pytest.mark.slow
 def test_columns_of_small_multiples(diagram):
     assert [best_columns(n) for n in range(1, 13)] == [1, 2, 3, 4, 5, 3, 4, 4, 3, 5, 4, 4]
     figure = plot_classes([diagram] * 3, columns=1)

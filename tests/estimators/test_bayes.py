@@ -74,6 +74,7 @@ def reference_value(y, s, w, norm=1.0):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("norm", [1.0, math.inf])
 def test_value_of_the_process_is_that_of_the_reference(norm, monkeypatch):
     monkeypatch.setattr(curves_module, "VALUE_BELIEF", PROCESS_ALONE)
@@ -236,6 +237,7 @@ def weighted_quantiles(values, weights, q):
     return np.interp(q, np.cumsum(weights[order]) / weights.sum(), values[order])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["too sure", "sharp"])
 def test_posterior_is_that_of_importance_sampling(name):
     curves = Curves(cells_of_rows(PROBLEMS[name].sorted()))
@@ -268,6 +270,7 @@ def test_influence_is_in_the_order_of_the_rows():
     assert posterior.influence[low].mean() > 0.1 > posterior.influence[~low].mean()
 
 
+@pytest.mark.slow
 def test_influence_of_many_rows_is_that_of_their_cells():
     """They are not sorted: the cells that the means are of must be those that rows are put in."""
     sample = drawn(70_000, lambda s: s**1.2)
@@ -430,6 +433,7 @@ def test_factors_beyond_numbers_decide():
     assert draws.mean(axis=1).tolist() == [0, 0, 1]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("n_classes", [20, 40])
 def test_interval_of_a_mean_holds_the_error_of_one_class(n_classes):
     """The noise of many calibrated classes is not taken for error."""
@@ -457,6 +461,7 @@ CURVES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "n"),
     [("calibrated", 60), ("too sure", 500), ("one side", 60), ("a wave", 500), ("stairs", 60)],

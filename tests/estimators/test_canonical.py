@@ -33,6 +33,7 @@ def test_the_row_of_the_table_is_the_function():
     assert value == kernel_calibration_error(y, p, form="unbiased")
 
 
+@pytest.mark.slow
 @given(cases.vectors(), st.sampled_from(FIXED), st.sampled_from(SKCES))
 def test_any_class_vectors_equal_the_reference(data, canonical, squared):
     y, p, weight = data
@@ -42,6 +43,7 @@ def test_any_class_vectors_equal_the_reference(data, canonical, squared):
         assert_near(got, cases.expected(estimator, y, p, weight))
 
 
+@pytest.mark.slow
 @given(cases.vectors(max_size=6))
 def test_the_likelihood_chooses_as_the_reference_does(data):
     y, p, weight = data
@@ -51,6 +53,7 @@ def test_the_likelihood_chooses_as_the_reference_does(data):
         assert_near(got, cases.expected_canonical(y, p, weight, bandwidth=h))
 
 
+@pytest.mark.slow
 def test_every_bandwidth_of_the_grid_can_be_the_likeliest():
     bandwidths = set()
     for seed in range(12):
@@ -66,6 +69,7 @@ def test_every_bandwidth_of_the_grid_can_be_the_likeliest():
     assert len(bandwidths) > 4
 
 
+@pytest.mark.slow
 def test_weights_count_on_both_sides_of_the_likelihood():
     # Weights of the rows that are looked at, and of the rows whose kernels are there: of these
     # data 11 and 8 would have another bandwidth without the latter and without the former.
@@ -127,6 +131,7 @@ def test_entries_below_the_floor_count_as_the_floor_of_the_row_that_is_looked_at
     assert canonical_error(y, p, bandwidth=h) == near(want)
 
 
+@pytest.mark.slow
 def test_a_thousand_classes():
     y, p = cases.draw(20, 1000, 6)
     first_rows = slice(9)  # of the slow reference
@@ -138,6 +143,7 @@ def test_a_thousand_classes():
         assert_near(skce(y, p, form), cases.expected_skce(y, p, form=form))
 
 
+@pytest.mark.slow
 @given(st.lists(st.floats(0, 1), min_size=2, max_size=8), st.randoms(use_true_random=False))
 @settings(max_examples=30)
 def test_scores_are_the_two_columns(scores, random):
@@ -208,6 +214,7 @@ def test_sums_are_those_of_numpy(n, n_classes, kernel):
     assert_near(skce(y, p, kernel=kernel, sample_weight=v), (total - same) / pairs)
 
 
+@pytest.mark.slow
 def test_the_median_is_of_the_first_thousand_rows_of_positive_weight():
     y, p = cases.draw(1150, 3, 6)
     p[1000:] = np.eye(3)[y[1000:]]

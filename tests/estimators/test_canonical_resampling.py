@@ -237,6 +237,7 @@ def test_sure_and_right_is_calibrated_sure_and_wrong_is_not(name):
     assert wrong.p_value == 1 / 100
 
 
+@pytest.mark.slow
 def test_what_neither_the_top_label_nor_a_class_shows():
     # Orders of (0.1, 0.3, 0.6). The two smaller ones are 0.1 off, in cyclic orders one way, in the
     # others the other way: of each class and each of its probabilities that cancels.

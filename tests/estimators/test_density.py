@@ -219,6 +219,7 @@ def test_a_draw_may_hold_one_row_very_often():
         assert value == same(want, 1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", ["gaussian", "beta"])
 def test_tiny_weights_are_weights(kernel):
     s = np.random.default_rng(3).random(40)
@@ -324,6 +325,7 @@ def test_a_bandwidth_that_is_not_positive_is_refused(bandwidths, options, error,
         KDE().bandwidth_sweep(y, p, bandwidths, **options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("options", "weighted"),
     [

@@ -19,6 +19,7 @@ def test_estimators_of_the_package_have_no_fault(name):
     assert check_estimator(CASES[name]) is None
 
 
+@pytest.mark.slow
 def test_names_and_objects_of_two_methods_are_tried_too():
     for estimator in ("ece_a", OneBin(), Mean(), Block(), Vectors(), WithPosterior(), WithCurve()):
         assert check_estimator(estimator) is None

@@ -54,6 +54,7 @@ def random_problem(seed):
     return (y, p, weight) if seed % 2 else (np.minimum(y, 1), p[:, 0], weight)
 
 
+@pytest.mark.slow
 def test_random_problems_are_those_of_scikit_learn():
     for seed in range(60):
         y, p, weight = random_problem(seed)
@@ -75,6 +76,7 @@ def test_random_problems_are_those_of_scikit_learn():
             assert call(name, y, p, **options) == near(want, 1e-10), (seed, name)
 
 
+@pytest.mark.slow
 @given(cases.binary(), st.data())
 def test_any_binary_data_equal_the_reference(data, draw):
     weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
@@ -83,6 +85,7 @@ def test_any_binary_data_equal_the_reference(data, draw):
         assert call(name, *data, sample_weight=weight) == near(want), name
 
 
+@pytest.mark.slow
 @given(cases.multiclass(), st.sampled_from(SETTINGS), st.data())
 def test_any_class_vectors_equal_the_reference(data, setting, draw):
     weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
@@ -91,6 +94,7 @@ def test_any_class_vectors_equal_the_reference(data, setting, draw):
         assert call(name, *data, setting=setting, sample_weight=weight) == near(want), name
 
 
+@pytest.mark.slow
 @given(cases.binary(), st.floats(1e-9, 0.5))
 def test_clipped_log_losses_equal_the_reference(data, clip):
     want = reference.score("log_loss", *cases.as_lists(*data), clip=clip)

@@ -122,6 +122,7 @@ def test_best_power_is_the_power_of_the_exact_test():
     assert possible_widths.best_power(ratio) == pytest.approx(exact, abs=0.005)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("error", [0.01, 0.03, 0.08])
 def test_curves_of_a_bound_have_its_error(error):
     score = possible_widths.quantile_scores()

@@ -285,6 +285,7 @@ def many(tmp_path):
     return str(tmp_path / "log.eval")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "command",
     [

@@ -97,6 +97,7 @@ def test_the_same_table_is_in_every_format(write, stdin, batches, monkeypatch, n
         assert [x for batch in found for x in batch.others["by"]] == GROUP
 
 
+@pytest.mark.slow
 def test_arrays_and_json_are_read_without_pyarrow_and_others_name_it(write):
     names = [str(write(content, name)) for name, content in FORMATS.items()]
     names.append(str(write({"y_true": TRUE, "y_prob": PROB})))
@@ -116,6 +117,7 @@ def test_arrays_and_json_are_read_without_pyarrow_and_others_name_it(write):
             assert line == f"{name}: {rule}; pip install 'fastece[files]'"
 
 
+@pytest.mark.slow
 def test_the_command_line_is_imported_without_pyarrow():
     code = "import fastece.cli, fastece.files, sys; print('pyarrow' in sys.modules)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
@@ -129,6 +131,7 @@ def test_lists_in_parquet(write):
         read_predictions(path)
 
 
+@pytest.mark.slow
 def test_pandas_is_not_imported_to_read_columns_of_pyarrow(write):
     pytest.importorskip("pyarrow")
     text = "y_true,y_prob\n" + "1,0.5\n" * 9

@@ -189,6 +189,7 @@ def whole(columns):
     }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("part", range(6))
 def test_tables_of_other_programs_are_refused_and_read_by_options(capsys, write, error_of, part):
     """A sixth of the layouts, each in one of the forms."""

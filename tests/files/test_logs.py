@@ -48,6 +48,7 @@ def test_percents_and_texts_of_numbers_are_read(write, error_of, form):
 # --- attempts that are left out ---------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("blank", [None, ..., "high", [], True])
 def test_attempts_without_a_confidence_are_left_out_and_counted(capsys, write, error_of, blank):
     confidences = [blank if k % 10 == 0 else x for k, x in enumerate(SHARES.tolist())]
@@ -59,6 +60,7 @@ def test_attempts_without_a_confidence_are_left_out_and_counted(capsys, write, e
     assert note in " ".join(text(capsys, "report", path, "--stream", "--full").split())
 
 
+@pytest.mark.slow
 def test_a_fifth_of_the_attempts_without_a_confidence_is_a_warning(capsys, write):
     def warnings(n_blank):
         confidences = [None] * n_blank + SHARES.tolist()[n_blank:]
@@ -83,6 +85,7 @@ def with_two_judges():
     return json.dumps(log), np.where(other, RIGHT, ~RIGHT)
 
 
+@pytest.mark.slow
 def test_of_several_judges_one_is_named(capsys, write, error_of):
     content, second = with_two_judges()
     path = write(content, "log.json")
@@ -132,6 +135,7 @@ def winogrande():
     return rows, hits, confidences
 
 
+@pytest.mark.slow
 def test_where_no_target_is_a_choice_the_accuracy_of_a_line_counts(capsys, write, error_of):
     rows, hits, confidences = winogrande()
     path = write(as_json_lines(rows), "samples_winogrande.jsonl")

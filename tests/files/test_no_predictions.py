@@ -21,6 +21,7 @@ Y, P = draw_risks()
 LISTS = {"y_true": Y.tolist(), "y_prob": P.tolist()}
 
 
+@pytest.mark.slow
 def test_lists_within_objects_are_columns_with_dotted_names(write, error_of):
     path = write(json.dumps({"model": "a", "results": {"truth": LISTS["y_true"], "p": P.tolist()}}))
     options = ["--y-true", "results.truth", "--y-prob", "results.p"]

@@ -183,6 +183,7 @@ def by_lines(tmp_path, monkeypatch):
 ROWS = [(i % 2, (i % 7 + 1) / 9) for i in range(40)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("names", [("1", "x"), ("1", "2"), ("1", "1.0"), ("True", "2")])
 def test_a_slice_is_one_whatever_the_batches(names, by_lines, capsys, tmp_path):
     rows = "".join(f"{y},{p},{names[k % 2]}\n" for k, (y, p) in enumerate(ROWS))
@@ -198,6 +199,7 @@ def test_a_slice_is_one_whatever_the_batches(names, by_lines, capsys, tmp_path):
         assert [(x["label"], x["n"]) for x in both] == [(x["label"], 2 * x["n"]) for x in all_rows]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("labels", "options"),
     [

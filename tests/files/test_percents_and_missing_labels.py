@@ -18,6 +18,7 @@ COLUMNS = {"y_true": RIGHT, "y_prob": PERCENTS}
 SIGNS = {"y_true": RIGHT, "y_prob": [f"{x}%" for x in PERCENTS]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("columns", "form"),
     [(COLUMNS, as_csv), (SIGNS, lambda x: as_json_lines(as_rows(x))), (SIGNS, lambda x: json.dumps(
@@ -41,6 +42,7 @@ def test_class_vectors_in_percent(write, error_of):
     assert error == pytest.approx(plain_ece(hits, prob.max(1)), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_lists_of_percents_with_signs_are_divided_once(write, error_of):
     prob = RNG.dirichlet([1, 1, 1], N).round(4)
     prob[:, 0] = 1 - prob[:, 1:].sum(axis=1)
@@ -89,6 +91,7 @@ def with_blanks(blank):
             "y_prob": P.tolist()}  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("content", "name"),
     [(as_csv(with_blanks("NaN")), "b.csv"), (as_json_lines(as_rows(with_blanks(None))), "c.jsonl")],
@@ -105,6 +108,7 @@ def test_rows_without_a_label_are_left_out_and_counted(capsys, write, error_of, 
         assert NOTE in " ".join(page.split())
 
 
+@pytest.mark.slow
 def test_rows_without_a_label_are_left_out_of_arrays(capsys, tmp_path, error_of):
     path = tmp_path / "a.npz"
     np.savez(path, y_true=np.where(UNLABELLED, np.nan, Y), y_prob=P)

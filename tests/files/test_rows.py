@@ -96,6 +96,7 @@ FIRST = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny")
 def test_a_bad_row_at_the_start_is_skipped_alone(write):
     expected = [add_up(write(as_lines(x[:20]), "good.jsonl"))[0] for x in (GOOD, LISTS)]
@@ -185,6 +186,7 @@ PIPED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", PIPED)
 def test_pipes_are_read_like_standard_input(name, piped, write, capsys, monkeypatch):
     monkeypatch.setattr(
@@ -201,6 +203,7 @@ def test_pipes_are_read_like_standard_input(name, piped, write, capsys, monkeypa
     assert as_json(capsys, "recalibrate", piped(PIPED[name]), "--method", "platt")["n"] == 60
 
 
+@pytest.mark.slow
 def test_parquet_comes_through_pipes(piped, capsys, tmp_path):
     pa = pytest.importorskip("pyarrow")
     pq = pytest.importorskip("pyarrow.parquet")
@@ -255,6 +258,7 @@ def test_arrays_of_one_name_are_refused(options, write, capsys):
     assert "two columns are named 'y_prob'" in failure(capsys, "report", path, *options)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("options", [[], ["--stream"]])
 def test_columns_that_nobody_reads_may_have_one_name(options, write, capsys, tmp_path):
     pa = pytest.importorskip("pyarrow")

@@ -235,6 +235,7 @@ def test_a_terminal_is_written_through():
         os.close(terminal)
 
 
+@pytest.mark.slow
 @on_unix
 def test_a_process_that_is_killed_leaves_the_old_file(tmp_path):
     path = tmp_path / "a.csv"

@@ -20,6 +20,7 @@ from helpers.resample_cases import (
 BASIC = {"estimator": "ece", "method": "basic"}
 
 
+@pytest.mark.slow
 def test_a_model_does_not_differ_from_itself_on_draws():
     for data, setting in ((binary(40), "auto"), (classes(40), "classwise"), (classes(40), 1)):
         results = fastece.compare(

@@ -66,6 +66,7 @@ def test_a_table_of_results_has_the_remark_once():
     assert str(table).count(OUTSIDE) == 1
 
 
+@pytest.mark.slow
 def test_an_estimate_says_why_a_value_is_outside_its_interval():
     seen = set()
     for setting, y, p in models((12, 150)):
@@ -79,6 +80,7 @@ def test_an_estimate_says_why_a_value_is_outside_its_interval():
     assert ("ece_bayes", True) not in seen
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", [None, "basic", "percentile", "bca"])
 def test_a_comparison_explains_what_contradicts_itself(method):
     seen = set()
@@ -100,6 +102,7 @@ def test_a_comparison_explains_what_contradicts_itself(method):
     assert method == "bca" or ("outside", True) in seen
 
 
+@pytest.mark.slow
 def test_several_comparisons_explain_it_too():
     remarks = set()
     for setting, y, p in models():
@@ -150,6 +153,7 @@ def test_a_slice_and_a_direction_say_what_noise_does():
     assert seen == {True, False}
 
 
+@pytest.mark.slow
 def test_a_page_says_how_many_of_all_slices_it_shows(tmp_path, capsys):
     """A headline of six miscalibrated slices does not stand above a table that lists three."""
     rng = np.random.default_rng(0)

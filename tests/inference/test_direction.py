@@ -128,6 +128,7 @@ def test_the_interval_of_the_error_is_that_of_estimate_and_not_below_its_parts(e
     assert (each.error_interval.low >= each.over_interval.low)[is_off].all()
 
 
+@pytest.mark.slow
 def test_laws_of_intervals_hold_for_tiny_data():
     rng = np.random.default_rng(0)
     for i in range(24):

@@ -49,6 +49,7 @@ def test_p_values_of_bins_equal_the_calibration_test(name, setting):
         assert (result.key, result.setting, result.n) == (test.key, test.setting, test.n)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*do the rows belong together")
 def test_laws_hold_for_bins_of_tiny_data_of_every_kind():
     rng = np.random.default_rng(100)
@@ -122,6 +123,7 @@ def test_each_class_has_an_estimate(way):
     assert len(str(every).splitlines()) == 5
 
 
+@pytest.mark.slow
 def test_scaled_weights_and_rows_of_weight_0_change_no_estimate():
     y, p = binary(80)
     w = np.random.default_rng(0).integers(0, 4, 80)
@@ -199,6 +201,7 @@ def test_intervals_hold_the_true_error(name, curve):
     assert covered >= 82
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("rows", [1, 10])
 def test_density_of_equal_scores_finds_nothing(rows):
     y = np.arange(rows) % 2
@@ -307,6 +310,7 @@ def test_intervals_need_less_than_3_times_the_memory_of_the_data():
     assert peak < 3 * (y.nbytes + p.nbytes)  # all labels at once: 6 times
 
 
+@pytest.mark.slow
 def test_floor_is_the_error_by_chance_alone():
     # One score and one bin have the mean size of a normal number, and its quantile 0.975.
     n = 2000

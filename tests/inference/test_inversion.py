@@ -17,6 +17,7 @@ from fastece.inference.inversion import FLOOR_QUANTILE, Evidence, scan_path
 from helpers.answer_cases import LEVELS, cells_for, check_laws, random_cells
 
 
+@pytest.mark.slow
 def test_laws_hold_for_cells_of_any_kind():
     rng = np.random.default_rng(80)
     for _ in range(80):
@@ -38,6 +39,7 @@ def test_laws_hold_for_gaps_of_one_side(side):
             assert curve.p_value == 1
 
 
+@pytest.mark.slow
 def test_sides_are_mirrored_by_the_sign_of_the_gaps():
     # Outcomes 1 are to one side as outcomes 0 to the other.
     rng = np.random.default_rng(5)

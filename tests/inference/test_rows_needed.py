@@ -82,6 +82,7 @@ def test_bad_goals_name_the_argument(options, argument):
     assert error.value.argument == argument
 
 
+@pytest.mark.slow
 def test_several_problems_are_refused():
     rows = np.column_stack([SCORE, 1 - SCORE])
     with pytest.raises(InputError, match="one problem"):

@@ -39,6 +39,7 @@ def numbers(table):
 
 
 # A posterior, an error of cells, a user's own error and a user's own posterior.
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["ece_bayes", "ece", OneBin(), Stand()])
 def test_each_row_is_the_estimate_of_its_rows_alone(estimator):
     y, p, by = data()
@@ -80,6 +81,7 @@ def test_rows_that_come_first_have_the_draws_of_their_test_alone(options):
 
 
 # Errors by a posterior, by density, by all pairs of rows, and of a user's own estimator.
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["ece_bayes", "ece_kde", "mmce", OneBin()])
 def test_slices_that_are_named_several_times_count_once(estimator):
     y, p, by = data()
@@ -111,6 +113,7 @@ def test_joint_p_values_lie_between_the_p_value_alone_and_bonferroni(estimator):
     assert np.any(np.array(joint) < 0.9 * bounds)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("estimator", ["ece", "canonical"])
 def test_classes_and_slices_of_class_vectors_share_their_labels(estimator):
     true, prob = classes(120, 4)
@@ -170,6 +173,7 @@ def containers(labels):
     yield from (pd.Series(labels), pd.Series(labels).astype("category"), pl.Series(labels))
 
 
+@pytest.mark.slow
 def test_labels_of_any_kind_and_in_any_container():
     y, p = binary(80)
     for labels in (kind * 20 for kind in LABELS):
@@ -254,6 +258,7 @@ def test_without_labels_classes_are_the_groups(estimator):
     assert {row.n: row.note for row in few} == {5: "", 55: ""}
 
 
+@pytest.mark.slow
 def test_replicates_are_as_many_as_groups_need():
     y, p, by = data(4000, 40)
     options = {"estimator": "ece", "n_resamples": 99, "confidence_level": 0.9, "rng": 0}
@@ -301,6 +306,7 @@ def test_rows_without_much_weight_are_few(unit):
         assert row.n_effective == pytest.approx(counts[row.label])
 
 
+@pytest.mark.slow
 def test_a_table_is_a_sequence_that_prints_and_is_written_as_json():
     y, p, by = data(2000)
     table = slices(y, p, by=by, n_resamples=199)
@@ -384,6 +390,7 @@ def test_numbers_are_cut_at_their_quartiles():
     assert [row.n for row in found] == [500] * 4
 
 
+@pytest.mark.slow
 def test_few_numbers_categories_and_numbers_without_bins_stay_labels():
     y, p, columns = people()
     age = columns["age"] // 3  # 25 values
@@ -450,6 +457,7 @@ def test_intervals_of_pandas_are_labels():
     assert_refused(lambda: slices(y, p, by=gaps), ["^by: must not be missing", r"by\[7\] is nan"])
 
 
+@pytest.mark.slow
 def test_columns_are_in_one_table_that_holds_jointly():
     y, p, columns = people(800)
     table = slices(y, p, by=columns)
@@ -589,6 +597,7 @@ def test_some_calibrated_slice_is_flagged_in_5_of_100_samples_at_most(estimator)
     assert flagged <= stats.binom.isf(ALPHA, 80, 0.05)
 
 
+@pytest.mark.slow
 def test_a_picture_has_the_intervals_of_the_table_from_the_top():
     figure = pytest.importorskip("matplotlib.figure").Figure(layout="constrained")
     rng = np.random.default_rng(0)
@@ -670,6 +679,7 @@ def test_dates_are_put_into_the_finest_periods_that_are_few(first, n, labels):
     assert sum(row.n for row in table) == days.size
 
 
+@pytest.mark.slow
 def test_dates_stay_slices_where_the_caller_says_so():
     days, texts = days_from("2024-01-20", 40)
     y, p = binary(days.size)

@@ -56,6 +56,7 @@ def value_by_norm(setting, data, weight, norms, **fields):
     return dict(zip(norms, values, strict=True))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "binning"),
     [("confidence", BINNINGS[0]), ("class 1", BINNINGS[1]), ("classwise", BINNINGS[-1])],
@@ -102,6 +103,7 @@ def test_every_number_of_bins_equals_the_reference(n_bins, binning):
     assert not bad, f"{len(bad)} of {len(checks)}: {bad[:5]}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("binning", [BINNINGS[0], BINNINGS[-1]], ids="-".join)
 def test_options_of_the_value_equal_the_reference(binning):
     checks = []

@@ -121,6 +121,7 @@ def test_logits_equal_their_probabilities(variant, problem):
     np.testing.assert_allclose(model.transform(data.new_logits), expected, **NEAR)
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*some labels have probability 0")
 @settings(max_examples=10)
 @given(seeds, st.integers(2, 6), st.floats(0.1, 30))

@@ -90,6 +90,7 @@ def test_a_minimum_is_exact_to_rounding():
     assert minimum.theta == pytest.approx(other.x, abs=1e-6)
 
 
+@pytest.mark.slow
 def test_a_minimum_of_many_parameters_is_exact_too():
     """With 20 classes, 420 parameters: the gradient is one of rounding."""
     rng = np.random.default_rng(0)

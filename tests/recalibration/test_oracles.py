@@ -143,6 +143,7 @@ def test_the_unit_of_logits_does_not_matter(name, unit):
     np.testing.assert_allclose(got, want, **NEAR)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["temperature", "vector", "matrix"])
 @pytest.mark.filterwarnings("ignore:X. no temperature makes predictions better")
 def test_logits_of_1e4_of_few_rows_have_an_optimum_too(name):

@@ -64,6 +64,7 @@ FIELDS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_a_curve_is_a_density_and_a_posterior(kernel):
     for fields in FIELDS[KERNELS.index(kernel) % 2 :: 2]:
@@ -262,6 +263,7 @@ def test_a_bad_argument_is_refused_by_name(name):
         reliability_curve(y, s, **{"n_resamples": 10, name: bad[name]})
 
 
+@pytest.mark.slow
 def test_each_replicate_has_its_own_bandwidth():
     # Three quarters of the scores are 1: the IQR of some resamples is 0, and their bandwidth is
     # a hundred times as large as others.

@@ -67,6 +67,7 @@ def check_isotonic(data, setting, weight):
             assert parts.score == near(value)
 
 
+@pytest.mark.slow
 @given(
     cases.binary(),
     st.sampled_from([1, 2, 7, 15, "sqrt"]),
@@ -85,12 +86,14 @@ def test_parts_of_class_vectors_equal_the_reference(data, setting, draw):
     check_isotonic(data, setting, weight)
 
 
+@pytest.mark.slow
 @given(cases.binary(), st.data())
 def test_parts_of_isotonic_regression_equal_the_reference(data, draw):
     weight = draw.draw(st.none() | cases.integer_weights(len(data[0])))
     check_isotonic(data, "auto", weight)
 
 
+@pytest.mark.slow
 @given(cases.binary(), st.data())
 def test_integer_weights_are_repetitions(data, draw):
     true, prob = data

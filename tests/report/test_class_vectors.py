@@ -21,6 +21,7 @@ def draw_vectors(n, n_classes=3, is_twisted=False):
     return (rng.random((n, 1)) < chances.cumsum(axis=1)).argmax(axis=1), p
 
 
+@pytest.mark.slow
 def test_errors_and_tests_equal_the_functions():
     y, p = draw_vectors(400)
     weight = np.random.default_rng(1).random(400) + 0.5
@@ -36,6 +37,7 @@ def test_errors_and_tests_equal_the_functions():
     assert (vectors.n_resamples, vectors.note) == (99, "")
 
 
+@pytest.mark.slow
 def test_vectors_make_a_verdict_unclear_where_no_class_is_off():
     y, p = draw_vectors(1000, is_twisted=True)
     report = fastece.calibration_report(y, p, **QUICK)
@@ -45,6 +47,7 @@ def test_vectors_make_a_verdict_unclear_where_no_class_is_off():
     assert "## Class vectors" in report.to_markdown()
 
 
+@pytest.mark.slow
 def test_calibrated_vectors_leave_the_verdict_alone():
     report = fastece.calibration_report(*draw_vectors(1000), **QUICK)
     assert report.verdict == "no sign"
@@ -59,6 +62,7 @@ def first_page_report(y, p, **options):
     return make_report(request)
 
 
+@pytest.mark.slow
 def test_the_first_page_measures_only_the_error_that_may_decide():
     y, p = draw_vectors(1000, is_twisted=True)
     first = first_page_report(y, p, **QUICK)
@@ -66,6 +70,7 @@ def test_the_first_page_measures_only_the_error_that_may_decide():
     assert [line.name for line in first.vectors.lines] == ["skce"]
 
 
+@pytest.mark.slow
 def test_the_first_page_measures_no_class_vectors_where_they_decide_nothing():
     y, p = draw_vectors(400)
     over_confident = p**2 / (p**2).sum(axis=1, keepdims=True)
@@ -80,6 +85,7 @@ def test_without_resamples_there_are_values_alone():
     assert {(line.if_calibrated, line.p_value) for line in vectors.lines} == {(None, None)}
 
 
+@pytest.mark.slow
 def test_many_rows_have_fewer_replicates(monkeypatch):
     monkeypatch.setattr(class_vectors, "MAX_PAIRS", 100**2 * 50)
     counts = [
@@ -89,6 +95,7 @@ def test_many_rows_have_fewer_replicates(monkeypatch):
     assert counts == [50, class_vectors.MIN_VECTOR_REPLICATES]
 
 
+@pytest.mark.slow
 def test_the_reason_is_given_where_vectors_are_left_out(monkeypatch):
     report = fastece.calibration_report(*draw_vectors(60, 21), **QUICK)
     assert report.vectors.lines == []
@@ -98,6 +105,7 @@ def test_the_reason_is_given_where_vectors_are_left_out(monkeypatch):
     assert "Left out: 60 rows, of at most 59" in str(report)
 
 
+@pytest.mark.slow
 def test_one_row_has_no_pairs():
     report = fastece.calibration_report([1], [[0.2, 0.5, 0.3]], **QUICK)
     assert (report.vectors.lines, report.vectors.n_resamples) == ([], 0)
@@ -105,6 +113,7 @@ def test_one_row_has_no_pairs():
     assert report.verdict == "too few rows"
 
 
+@pytest.mark.slow
 def test_questions_on_single_classes_have_no_class_vectors():
     y, p = draw_vectors(50)
     two_columns = np.column_stack([p[:, 0], 1 - p[:, 0]])

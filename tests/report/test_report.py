@@ -37,6 +37,7 @@ def lines_by_name(lines):
 # --- numbers --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_errors_equal_estimates(report, classes):
     y, p, _ = classes
     lines = lines_by_name(report.measures)
@@ -79,6 +80,7 @@ def test_headline_has_verdict_direction_and_error(report):
     assert report.headline.startswith(f"Over-confident by {report.value:.3f} (95 % CI ")
 
 
+@pytest.mark.slow
 def test_thresholds_equal_those_of_the_predicted_class(report, classes):
     y, p, _ = classes
     for threshold, accuracy in zip(report.thresholds, (0.9, 0.95, 0.99), strict=True):
@@ -109,6 +111,7 @@ def test_thresholds_of_confidences_below_one_half_are_those_of_hits():
     assert "A row is right if its label is 1" in " ".join(str(report).split())
 
 
+@pytest.mark.slow
 def test_rows_without_a_promise_of_a_threshold_have_none(classes):
     y, p, _ = classes
     hits = p.argmax(1) == y
@@ -123,6 +126,7 @@ def test_rows_without_a_promise_of_a_threshold_have_none(classes):
     assert calibration_report(hits, p.max(1), n_resamples=0, sample_weight=weights).thresholds
 
 
+@pytest.mark.slow
 def test_slices_of_several_columns(classes):
     y, p, by = classes
     columns = {"age": np.arange(y.size) % 60, "site": by}
@@ -137,6 +141,7 @@ def test_slices_of_several_columns(classes):
         calibration_report(y, p, by={}, n_resamples=0)
 
 
+@pytest.mark.slow
 def test_rows_of_each_predicted_class_are_measured(classes):
     y, p, _ = classes
     names = np.array(["cat", "dog", "owl"])
@@ -148,6 +153,7 @@ def test_rows_of_each_predicted_class_are_measured(classes):
     assert [row.to_dict() for row in report.predicted_classes] == [x.to_dict() for x in slices]
 
 
+@pytest.mark.slow
 def test_classes_against_the_rest_are_shown_only_if_some_are_miscalibrated(report, classes):
     y, p, _ = classes
     assert "Predicted classes, most evidence first" in str(report)
@@ -162,6 +168,7 @@ def test_classes_against_the_rest_are_shown_only_if_some_are_miscalibrated(repor
     assert calibration_report(y == 1, p[:, 1], n_resamples=0).predicted_classes is None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "kind"), [("auto", "plain"), ("classwise", "groups"), (1, "weights")]
 )
@@ -186,12 +193,14 @@ def test_intervals_of_scores_are_near_those_of_a_bootstrap(classes, setting, kin
 # --- options --------------------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_the_same_seed_gives_the_same_report(classes, report):
     y, p, by = classes
     again = calibration_report(y, p, by=by, title="a model", n_jobs=2, **QUICK)
     assert str(again) == str(report)
 
 
+@pytest.mark.slow
 def test_seeds_of_numpy_are_seeds(classes):
     y, p, _ = classes
     options = {"n_resamples": 9, "estimator": ["ece"], "setting": 1}
@@ -199,6 +208,7 @@ def test_seeds_of_numpy_are_seeds(classes):
     assert calibration_report(y, p, rng=np.int64(7), **options).to_dict() == report.to_dict()
 
 
+@pytest.mark.slow
 def test_groups_are_in_the_numbers_and_in_every_format(classes):
     y, p, _ = classes
     groups = np.arange(y.size) % 6
@@ -216,6 +226,7 @@ def test_groups_are_in_the_numbers_and_in_every_format(classes):
         assert "less evidence" not in text
 
 
+@pytest.mark.slow
 def test_weights_labels_and_setting(classes):
     y, p, _ = classes
     weight = np.linspace(0.1, 2, y.size)
@@ -263,6 +274,7 @@ def test_bad_input_names_the_argument(classes):
 STREAM = {"n_resamples": 0, "estimator": ["ece", "ece_a"]}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", ["confidence", "classwise", 1])
 def test_a_stream_has_nearly_the_numbers_of_its_rows_and_lacks_all_that_needs_rows(
     classes, setting
@@ -304,6 +316,7 @@ def test_a_stream_of_two_classes_has_both(classes):
 # --- few and odd rows -----------------------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:.*is it the probability of 1")
 @pytest.mark.parametrize(
     ("y", "p"),
@@ -333,6 +346,7 @@ def test_an_infinite_log_loss_names_its_first_row():
     json.dumps(report.to_dict(), allow_nan=False)
 
 
+@pytest.mark.slow
 def test_few_effective_rows_are_few_rows():
     rng = np.random.default_rng(0)
     p = rng.random(400)
@@ -342,6 +356,7 @@ def test_few_effective_rows_are_few_rows():
     assert report.verdict == "too few rows"
 
 
+@pytest.mark.slow
 def test_a_miscalibrated_class_is_in_the_verdict():
     rng = np.random.default_rng(1)
     p = np.column_stack([rng.uniform(0.4, 0.5, 400)] * 2)
@@ -356,6 +371,7 @@ def test_a_miscalibrated_class_is_in_the_verdict():
         assert "adjusted for all 3" in report.headline
 
 
+@pytest.mark.slow
 def test_errors_that_are_noise_are_left_out_of_texts_and_stay_in_numbers():
     y, p = datasets.load("digits_network")
     report = calibration_report(y, p, n_resamples=99)
@@ -448,6 +464,7 @@ class Page(HTMLParser):
 HOSTILE = ['<script>alert("x")</script>', "a & b", "'\"><img src=x onerror=y>", "$x^2$ ü ]]>"]
 
 
+@pytest.mark.slow
 def test_the_page_escapes_texts_and_loads_nothing(classes, tmp_path):
     pytest.importorskip("matplotlib")
     y, p, _ = classes
@@ -479,6 +496,7 @@ def test_the_page_escapes_texts_and_loads_nothing(classes, tmp_path):
     assert text.index("Reliability diagram</h2>") < reading < text.index("<figure>")
 
 
+@pytest.mark.slow
 def test_the_test_of_a_report_draws_until_its_p_value_is_known():
     rng = np.random.default_rng(0)
     p = rng.random(200)
@@ -494,6 +512,7 @@ def test_the_test_of_a_report_draws_until_its_p_value_is_known():
         fastece.calibration_report(y, p, n_resamples="many")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n_classes", "options"),
     [(400, {}), (400, {"counts": np.ones(60, int)}), (40, {"setting": "classwise"})],

@@ -73,6 +73,7 @@ def test_an_impossible_outcome_of_a_class_rejects_that_class_and_the_mean():
     assert fastece.calibration_test(LABELS, prob, **options).p_value == 1 / 100
 
 
+@pytest.mark.slow
 def test_an_impossible_outcome_in_counts_and_streams_is_rejected():
     prob = np.r_[RISKS, 0.0]
     events = np.r_[EVENTS, 1]
@@ -180,6 +181,7 @@ def test_no_good_sample_has_a_warning_or_a_sentence(n_samples):
 # --- rows that come several times -----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n_times", "y", "prob"), [(2, LABELS, CLASSES), (5, EVENTS, RISKS)])
 def test_the_same_rows_several_times_are_a_line_of_the_report_alone(n_times, y, prob):
     words = f"The rows come {n_times} times with the same labels. If these are repeats"
@@ -192,6 +194,7 @@ def test_the_same_rows_several_times_are_a_line_of_the_report_alone(n_times, y, 
     fastece.bootstrap(y[rows], prob[rows], n_resamples=1)  # warnings are errors
 
 
+@pytest.mark.slow
 def test_the_same_rows_with_other_labels_are_no_sign():
     rows = np.tile(np.arange(N), 3)
     labels = (np.random.default_rng(1).random(3 * N) < RISKS[rows]).astype(int)
@@ -202,6 +205,7 @@ def test_the_same_rows_with_other_labels_are_no_sign():
 # --- scores that are no probabilities -----------------------------------------------------------
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("prob", "sentence"),
     [
@@ -222,6 +226,7 @@ def test_reports_name_equal_and_certain_scores(prob, sentence):
     assert not any("prediction" in note for note in good)
 
 
+@pytest.mark.slow
 def test_zeros_and_ones_that_decide_a_slope_have_a_sentence():
     rng = np.random.default_rng(4)
     z = rng.normal(0, 2, 2000)

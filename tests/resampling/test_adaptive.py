@@ -30,6 +30,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_statistics_and_p_values_equal_the_reference(name):
     y, p, w = CASES[name]
@@ -134,6 +135,7 @@ def test_adaptive_refuses_bad_arguments_by_name():
         fastece.estimate(y, p, estimator="adaptive")
 
 
+@pytest.mark.slow
 def test_a_slope_among_rare_events_is_found():
     # The test rejects 77 of 100 such samples, "ece" alone 43 (400 samples): fewer than 20 of 40
     # have a probability of 2e-4.

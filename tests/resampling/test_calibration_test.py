@@ -157,6 +157,7 @@ def small_p_value_rows():
     return rng.random(500) < p**1.3, p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "n_jobs"), [("adaptive", 2), ("ece", 1)])
 def test_auto_equals_as_many_replicates_from_the_beginning(estimator, n_jobs):
     y, p = small_p_value_rows()
@@ -168,6 +169,7 @@ def test_auto_equals_as_many_replicates_from_the_beginning(estimator, n_jobs):
     assert np.array_equal(fixed.null_distribution, result.null_distribution)
 
 
+@pytest.mark.slow
 def test_auto_stops_at_the_first_round_with_enough_replicates_as_extreme_as_the_data():
     y, p = small_p_value_rows()
     result = calibration_test(y, p, n_resamples="auto")

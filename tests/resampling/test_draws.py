@@ -135,6 +135,7 @@ def test_scores_of_0_and_1_decide_every_outcome():
         assert (hit + miss == 1).all()
 
 
+@pytest.mark.slow
 @compiled_only
 def test_outcomes_are_as_frequent_as_the_scores():
     # Binomial, false-alarm rate 1e-4 for each of 30; and for pairs of neighbours.

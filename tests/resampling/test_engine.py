@@ -124,6 +124,7 @@ def test_executors_need_submit_alone_and_stay_open(alone):
         assert pool.submit(int, 3).result() == 3
 
 
+@pytest.mark.slow
 def test_processes_evaluate_estimators_of_users(processes):
     true, prob, _ = data(12)
     options = {"n_resamples": 70, "rng": 0}
@@ -205,6 +206,7 @@ def test_few_tasks_wait_at_a_time(monkeypatch):
     assert np.array_equal(result.bootstrap_distribution, again.bootstrap_distribution)
 
 
+@pytest.mark.slow
 def test_fewer_threads_give_the_same_bits(monkeypatch):
     pools = []
 

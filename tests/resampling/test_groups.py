@@ -53,6 +53,7 @@ def drawn(key, group, replicates):
     return c.transpose(0, 2, 1).reshape(-1, c.shape[1])[:replicates].astype(np.int64)
 
 
+@pytest.mark.slow
 def test_draws_of_four_groups_have_the_law_of_all_draws():
     # All 4^4 draws of groups of 1, 2, 3 and 5 rows; false-alarm rate 1e-4.
     group = np.array([2, 0, 3, 3, 1, 2, 3, 1, 2, 3, 3])
@@ -177,6 +178,7 @@ def test_results_show_their_groups_and_can_be_pickled():
     assert result.to_dict()["n_groups"] == 20
 
 
+@pytest.mark.slow
 def test_labels_of_groups_have_their_probabilities_and_covariance():
     # 64 000 draws: a mean is known to 0.002 and a covariance to 0.001; five of these are allowed.
     prob = np.array([0.3, 0.3, 0.8, 0.05, 0.6])
@@ -266,6 +268,7 @@ def test_intervals_of_copied_rows_in_groups_equal_the_intervals_of_the_rows(name
     assert "960 rows in 120 groups" in str(grouped)
 
 
+@pytest.mark.slow
 def test_few_groups_are_noted_for_every_setting():
     true, prob = classes(400)
     group = np.arange(400) // 25

@@ -112,6 +112,7 @@ def test_labels_that_contradict_predictions_in_a_group_have_its_value():
 # --- rows that are read once ------------------------------------------------------------------
 
 
+@pytest.mark.slow
 def test_every_function_takes_rows_that_were_read_before():
     rng = np.random.default_rng(1)
     p = rng.random(200)

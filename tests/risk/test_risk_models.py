@@ -64,6 +64,7 @@ def draw_risk_model(kind, seed):
     return y, KINDS[kind](rng, z, y), OPTIONS[rng.integers(4)](rng, n)
 
 
+@pytest.mark.slow
 @IGNORE_DOUBTS
 @pytest.mark.parametrize("kind", KINDS)
 def test_each_risk_model_has_a_validation_and_no_warning(kind):
@@ -94,6 +95,7 @@ def test_each_risk_model_has_a_page_with_pictures(kind):
     assert 'validation" src=' in report.to_html()
 
 
+@pytest.mark.slow
 @IGNORE_DOUBTS
 @pytest.mark.parametrize(
     ("base_rate", "spread", "n"),

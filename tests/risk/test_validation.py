@@ -43,6 +43,7 @@ def test_quantities_are_those_of_other_libraries():
     assert weighted.c_statistic.value == pytest.approx(GOLDEN["weighted_c"], abs=1e-12)
 
 
+@pytest.mark.slow
 def test_each_number_of_the_sentence_has_its_name():
     rng = np.random.default_rng(0)
     logit = rng.normal(-3.1, 1.2, 1000)

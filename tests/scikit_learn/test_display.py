@@ -25,6 +25,7 @@ def legend_of(ax):
     return [text.get_text() for text in ax.get_legend().get_texts()]
 
 
+@pytest.mark.slow
 def test_a_display_shows_the_diagram_of_the_second_class():
     data, model = fitted(2)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y, n_bins=8)
@@ -40,6 +41,7 @@ def test_a_display_shows_the_diagram_of_the_second_class():
     assert {*display.artists_} == drawn
 
 
+@pytest.mark.slow
 def test_a_display_of_several_classes_shows_the_top_label():
     data, model = fitted(3)
     display = ReliabilityDisplay.from_estimator(
@@ -96,6 +98,7 @@ def test_two_models_share_axes():
     assert first.artists_[1].get_color() == "black"
 
 
+@pytest.mark.slow
 def test_a_display_is_drawn_again_with_other_options():
     data, model = fitted(2)
     display = ReliabilityDisplay.from_estimator(model, data.X, data.y)

@@ -135,6 +135,7 @@ def test_a_grid_has_the_errors_of_plain_loops(data, weighted):
     assert grid.best_score_ == pytest.approx(-means.min(), abs=1e-12)
 
 
+@pytest.mark.slow
 def test_without_routing_weights_go_where_scikit_learn_sends_them():
     """Newer releases of scikit-learn weight scores, older ones fits alone."""
     data = Data(3)
@@ -231,6 +232,7 @@ def test_copies_of_a_scorer_keep_their_requests(copied_by):
     assert repr(copied) == repr(score)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "model",
     [

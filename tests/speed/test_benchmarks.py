@@ -114,6 +114,7 @@ def test_baseline_of_a_single_call_gives_the_same_number(benchmark_class):
 N_REPLICATES = 320
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("benchmark_class", REPLICATED, ids=name_of)
 def test_loop_beside_a_call_has_the_same_distribution(benchmark_class, monkeypatch):
     monkeypatch.setattr(baselines, "ROWS_PER_CALL", 0)

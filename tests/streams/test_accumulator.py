@@ -102,6 +102,7 @@ def test_scores_on_edges_and_beside_them_go_where_they_go_in_memory(n_bins):
     assert np.array_equal(fastece.reliability_diagram(state, n_bins=n_bins).count, diagram.count)
 
 
+@pytest.mark.slow
 @given(
     data=binary(max_size=5),
     kind=st.sampled_from(WEIGHTS),

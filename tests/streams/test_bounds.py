@@ -77,6 +77,7 @@ def quantile_cases():
     yield y == 3, p[:, 3], None
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("estimator", "n_bins"), [("ece_a", 4), ("ece_ac", 15), ("ece_a", 60)])
 def test_edges_of_equal_weight_have_nearly_their_rank(estimator, n_bins):
     for y, p, weight in quantile_cases():

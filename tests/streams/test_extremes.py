@@ -23,6 +23,7 @@ def test_ties_with_a_little_noise_count_as_ties(noise):
     assert fastece.estimate(state).confidence_interval.low == 0
 
 
+@pytest.mark.slow
 def test_a_group_with_the_largest_weight_does_not_overflow():
     state = Accumulator(n_replicates=320, seed=1)
     state.update([1, 0, 1, 0], [0.7] * 4, [30, 2, 30, 2], groups=[0, 0, 1, 1])
@@ -51,6 +52,7 @@ def test_small_weights_are_weights(weight):
         Accumulator(n_replicates=1, seed=0).update([1], [0.3], [1e-7])
 
 
+@pytest.mark.slow
 def test_a_few_groups_are_drawn_and_one_is_refused():
     rng = np.random.default_rng(0)
     p = rng.random(2000)

@@ -29,6 +29,7 @@ def replicates(state, estimator="ece", **fields):
     return fastece.bootstrap(state, estimator=estimator, **fields).bootstrap_distribution
 
 
+@pytest.mark.slow
 def test_rows_seeds_and_replicates_are_drawn_apart():
     y, p = binary_data("bimodal", 100)
     one = replicates(state_of(y, p, n_replicates=50, seed=1))
@@ -53,6 +54,7 @@ def test_rows_without_weight_have_their_number():
     assert same_bits(replicates(skipped), replicates(at_once))
 
 
+@pytest.mark.slow
 def test_large_row_numbers_are_drawn_apart_and_too_large_ones_refused():
     y, p = binary_data("bimodal", 50)
     first = replicates(state_of(y, p, n_replicates=50, seed=1))
@@ -91,6 +93,7 @@ def groups_of(rows, n_replicates=1000, seed=7, groups=None):
     return np.array(found)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("first", "has_groups"), [(0, False), (2**31, True), (2**40, False)])
 def test_rows_come_into_all_groups_by_chance(first, has_groups):
     rows = first + np.arange(1000)
@@ -114,6 +117,7 @@ def test_the_group_of_a_row_does_not_depend_on_the_others():
     assert groups_of([77], groups=labels[[3]]) == groups_of([0], groups=labels[[3]])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("setting", "weights"),
     [("binary", "random"), ("confidence", "none"), ("classwise", "random"), (1, "none")],
@@ -141,6 +145,7 @@ def test_replicates_are_those_of_groups_in_memory(setting, weights):
             assert drawn == pytest.approx(expected.bootstrap_distribution, abs=1e-9), name
 
 
+@pytest.mark.slow
 def test_a_group_may_be_spread_over_workers():
     y, p = binary_data("bimodal", 60)
     groups = np.random.default_rng(0).integers(0, 12, 60) * 1000 - 5000
@@ -176,6 +181,7 @@ def test_wrong_groups_are_refused():
     assert_refused(lambda: grouped + state, ["must have groups for all rows or for none"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("setting", SETTINGS)
 def test_results_have_the_fields_of_the_bootstrap(setting):
     n_classes, y, p = data_of(setting, 200)

@@ -79,6 +79,7 @@ def test_answers_of_an_accumulator_are_near_the_rows(name):
     near(function(state_of(y, p, weight)), function(y, p, sample_weight=weight), slack)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("kind", "weighted"), [("sharp", False), ("bimodal", True)])
 def test_p_values_and_intervals_of_a_stream_are_near_the_rows(kind, weighted):
     y, p = binary_data(kind, 2000)
@@ -98,6 +99,7 @@ def test_p_values_and_intervals_of_a_stream_are_near_the_rows(kind, weighted):
         np.testing.assert_allclose(interval, expected, atol=0.1 * (expected.high - expected.low))
 
 
+@pytest.mark.slow
 def test_classes_of_a_stream_are_tested_one_by_one():
     y, p = class_data(500, 3)
     result = fastece.calibration_test(CLASSES, average=None)

@@ -54,6 +54,7 @@ def test_other_objects_are_refused(tmp_path, path, error, message):
     assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("module")
 def test_estimators_of_a_user_compete_on_the_same_draws():
     names = ("Slow", "ready", "Gap", "Narrow")

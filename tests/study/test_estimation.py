@@ -59,6 +59,7 @@ def test_a_distribution_of_the_paper_equals_plain_loops():
         assert_values(estimates, replay, size, [i % n_draws, n_draws - 1 - i % n_draws])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("convention", ["corrected", "published"])
 def test_scores_with_ties_equal_plain_loops(convention):
     design = replace(SMALL, convention=convention)

@@ -93,6 +93,7 @@ def shaded(ax):
     return sorted(areas)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [RELATIVE, BIAS])
 def test_curves_have_the_values_of_the_table(measure):
     names = [name for name in NAMES if name not in FIFTEEN[3:12]]
@@ -133,6 +134,7 @@ def test_the_line_of_no_bias_is_drawn():
         assert set(line.get_ydata()) == {0}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("measure", [RELATIVE, BIAS])
 def test_intervals_are_shaded_in_the_colour_of_their_curve(measure):
     table = summary_of([*FIFTEEN[::6], "x", "zero"], measure)  # no two of a colour
@@ -166,11 +168,13 @@ def test_values_that_are_not_finite_are_gaps(measure, hole):
         assert sizes == [SIZES[:2], SIZES[3:]]
 
 
+@pytest.mark.slow
 def test_where_nothing_can_be_drawn_axes_are_empty():
     table = summary_of(["x"], settings=["a"], given={"x": [nan] * 5})
     curves_figure(table).draw_without_rendering()
 
 
+@pytest.mark.slow
 def test_ticks_are_round_numbers():
     figure = curves_figure(summary_of(["x"], settings=["a"]))
     figure.draw_without_rendering()
@@ -246,6 +250,7 @@ def small_figure(value):
     return figure
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("ending", "begins"), [(".svg", b"<?xml"), (".PNG", b"\x89PNG\r\n"), (".pdf", b"%PDF")]
 )

@@ -111,6 +111,7 @@ def test_no_row_needs_scores_twice_and_draws_have_numbers_of_their_own(three):
     assert not np.array_equal(seeded.rows(other, 50), three.rows(other, 50))
 
 
+@pytest.mark.slow
 def test_estimates_of_files_equal_plain_loops(three):
     assert [candidate.name for candidate in candidates_of(three)] == [*SIXTEEN, "zero"]
     labels, prob = drawn_classes(800)
@@ -162,6 +163,7 @@ def test_large_files_have_a_hundred_bins(tmp_path):
         assert (truth.debiased, truth.standard_error) == pytest.approx(want, rel=1e-10)
 
 
+@pytest.mark.slow
 def test_the_summary_is_over_the_files_that_have_a_setting_and_a_size(whole):
     _, result = whole
     summary = result.summary.to_pylist()
@@ -199,6 +201,7 @@ def test_the_text_has_every_truth_and_its_standard_error(whole, three):
     assert whole[1].to_dict()["truths"] == whole[1].truths
 
 
+@pytest.mark.slow
 def test_a_truth_that_is_mostly_noise_is_named_and_not_counted(files, tmp_path):
     design = Predictions((files["probabilities"], files["calibrated"]), draws=3)
     result = run_study(design, tmp_path / "a", pictures=False)
@@ -296,6 +299,7 @@ def test_percents_and_rows_without_a_label_are_the_rows_that_they_stand_for(tmp_
     assert problems.prob == pytest.approx(expected.prob, abs=1e-12)
 
 
+@pytest.mark.slow
 def test_the_command_reads_percents_and_missing_labels(capsys, tmp_path, monkeypatch):
     cases.with_quick_figures(monkeypatch.setattr)
     s, y = drawn(600)

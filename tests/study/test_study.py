@@ -84,6 +84,7 @@ def test_executor_and_processes_exclude_each_other(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
+@pytest.mark.slow
 def test_an_error_of_one_distribution_reaches_the_caller(tmp_path, monkeypatch):
     def fail(design, which):
         if which == TINY.distributions[2]:
@@ -101,6 +102,7 @@ def test_an_error_of_one_distribution_reaches_the_caller(tmp_path, monkeypatch):
     assert len(list((tmp_path / "failed" / "distributions").iterdir())) == 2
 
 
+@pytest.mark.slow
 def test_values_of_a_study_are_those_of_its_distributions(whole):
     _, result = whole
     for which in TINY.distributions[::3]:
@@ -154,6 +156,7 @@ def run(capsys, arguments):
     return code, out, err
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_the_command_in_words(capsys, tmp_path):
     code, out, err = run(capsys, ["--out", tmp_path / "a", "--jobs", 1])
@@ -167,6 +170,7 @@ def test_the_command_in_words(capsys, tmp_path):
     assert out == str(run_study(SINGLE, tmp_path / "a")) + "\n"
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("quick")
 def test_the_command_as_json(capsys, tmp_path):
     code, out, err = run(capsys, ["--out", tmp_path / "a", "--jobs", 1, "--json"])

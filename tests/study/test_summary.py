@@ -116,6 +116,7 @@ def test_the_summary_is_that_of_plain_loops(made_up, truth):
             assert rows[key][name] == pytest.approx(want, rel=1e-11, abs=1e-15), (key, name)
 
 
+@pytest.mark.slow
 def test_intervals_are_those_of_resampled_distributions(made_up):
     outcomes, values = made_up
     rng = THREE.rng(5)

@@ -25,6 +25,7 @@ def test_calibrated_scores_have_no_error_at_all(n):
     assert truth_from_posterior(s, s) == 0
 
 
+@pytest.mark.slow
 @settings(max_examples=15)
 @given(st.integers(1, 1000), st.sampled_from([None, 1, 2]), st.integers(0, 1000))
 def test_the_debiased_error_equals_plain_loops(n, digits, seed):

@@ -107,6 +107,7 @@ def test_classes_are_found_at_once_as_one_by_one(by_chunks, name):
             assert got == pytest.approx(expected, abs=1e-12, nan_ok=True)
 
 
+@pytest.mark.slow
 @settings(max_examples=10 if PLAIN else 25)
 @given(
     cases.binary(), st.sampled_from([1, 2, 3, 7]), st.sampled_from(["right", "left"]),
@@ -125,6 +126,7 @@ def test_bins_of_equal_mass_agree_with_the_reference(data, n_bins, closed, chunk
     assert got == pytest.approx(expected, abs=1e-12)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("shape", ["even", "near one", "near zero", "hundredths", "zeros"])
 def test_many_rows_have_the_cuts_of_a_sort(shape):
     n = 1500 if PLAIN else 600_000
