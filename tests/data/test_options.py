@@ -162,6 +162,35 @@ def test_labels_come_first_and_all_else_goes_by_its_name():
         assert not any(x.kind is x.VAR_POSITIONAL for x in parameters), function.__name__
 
 
+# Functions that answer have the seed 0; `bootstrap`, which gives draws, draws anew.
+SEED_AND_RESAMPLES = {
+    "bootstrap": (None, 9999),
+    "calibration_report": (0, 1999),
+    "calibration_test": (0, 1999),
+    "check": (0, None),
+    "compare": (0, 1999),
+    "direction": (0, 1999),
+    "estimate": (0, 1999),
+    "reliability_curve": (0, 0),
+    "reliability_plot": (0, None),
+    "rows_needed": (0, None),
+    "slices": (0, 1999),
+    "validate": (0, 1999),
+}
+
+
+def test_answers_are_the_same_every_time_unless_a_seed_is_given():
+    found = {}
+    for name in fastece.__all__:
+        function = getattr(fastece, name)
+        parameters = inspect.signature(function).parameters if inspect.isfunction(function) else {}
+        if "rng" in parameters:
+            resamples = parameters.get("n_resamples")
+            found[name] = (parameters["rng"].default, resamples and resamples.default)
+    assert found == SEED_AND_RESAMPLES
+    assert inspect.signature(fastece.rows_needed).parameters["power"].default == 0.8
+
+
 @pytest.mark.parametrize(
     ("function", "rows", "arguments"),
     [*[(function, (Y, P), x) for function, x, _ in FUNCTIONS], *OTHER_FUNCTIONS],
