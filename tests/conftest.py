@@ -24,19 +24,29 @@ for profile, examples in (("fastece", 25), ("thorough", 60)):
     )
 settings.load_profile("fastece")
 
+COMPILE_ALL = """
+import sys
+from fastece.cli import warmup
+calls = [*warmup.steps()]
+warmup.compile_all(calls[:: int(sys.argv[1])], lambda _: None)
+"""
+
 
 def pytest_configure(config):
     """Compile all kernels in two processes before the workers of a whole run begin.
 
-    Without this, each worker waits for kernels that the other compiles. A run of chosen files
-    compiles the kernels that it needs as it goes.
+    One begins at the end, and each loads what the other has compiled. Without this, each worker
+    waits for kernels that the other compiles. A run of chosen files compiles the kernels that it
+    needs as it goes.
     """
     is_worker = hasattr(config, "workerinput")
     is_whole_suite = config.args_source is pytest.Config.ArgsSource.TESTPATHS
     if is_whole_suite and not is_worker and is_cache_empty():
         # Compiling takes twice as long where coverage is measured, and covers nothing more.
         env = {name: value for name, value in os.environ.items() if not name.startswith("COV")}
-        subprocess.run([sys.executable, "-m", "fastece", "warmup"], check=True, env=env)
+        command = [sys.executable, "-c", COMPILE_ALL]
+        processes = [subprocess.Popen([*command, step], env=env) for step in ("1", "-1")]
+        assert [process.wait() for process in processes] == [0, 0]
 
 
 def is_cache_empty():

@@ -113,6 +113,7 @@ DEGENERATE = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("name", "kernel"), [*zip(DEGENERATE, cycle(KERNELS), strict=False)])
 def test_degenerate_data_have_an_error(name, kernel):
     # pytest makes errors of warnings

@@ -98,6 +98,7 @@ def test_draws_have_the_probabilities_of_the_matrices():
         assert (np.abs(logit.mean(0) - mean) < 4.5 * error + 0.03).all()
 
 
+@pytest.mark.slow
 def test_a_piece_has_the_normal_law_of_its_likelihood():
     """All cells have one state: the logits are normal around the maximum of the likelihood."""
     weight = np.full(4, 2000.0)

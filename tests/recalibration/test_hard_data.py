@@ -82,6 +82,7 @@ def new_rows(x, from_logits):
     return NEW_LOGITS[n_columns] if from_logits else NEW_ROWS[n_columns]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", HARD)
 def test_hard_data_are_fitted_or_refused_by_every_method_with_every_option(case):
     x, y, from_logits = HARD[case]

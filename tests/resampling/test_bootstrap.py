@@ -170,6 +170,7 @@ def test_one_replicate_has_no_standard_error():
     assert result.interval(method="percentile") == near((result.bootstrap_distribution[0],) * 2)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ESTIMATORS)
 def test_equal_scores_have_finite_replicates(name):
     for score, hits in ((0.0, 0), (0.0, 5), (0.3, 0), (0.3, 5), (1.0, 5), (1.0, 20)):

@@ -107,6 +107,7 @@ def small_vectors():
             yield rng.integers(0, 3, n), p
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ALL)
 def test_no_value_and_no_end_of_an_interval_is_beyond_them(name):
     estimator = ALL[name]
