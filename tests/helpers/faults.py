@@ -13,6 +13,9 @@ import numpy as np
 import fastece
 
 PACKAGE = os.path.dirname(fastece.__file__) + os.sep
+# The coverage package may be inside any line, and would keep its lock for ever; numba, where it
+# reads a constant of a compiled function, turns every error into a SystemError.
+NOT_INTERRUPTED = {"coverage", "numba"}
 
 
 class Interrupt(KeyboardInterrupt):
@@ -55,6 +58,13 @@ def interrupt_at_line(last):
         sys.settrace(previous)
 
 
+def packages_of(frame):
+    """Names of the packages whose functions are being called."""
+    while frame is not None:
+        yield frame.f_globals["__name__"].partition(".")[0]
+        frame = frame.f_back
+
+
 def interrupt_after(seconds, action):
     """Call an action, and raise an interrupt in it by a real signal after some time.
 
@@ -65,13 +75,11 @@ def interrupt_after(seconds, action):
 
     def answer(_, frame):
         nonlocal came
-        # The coverage package may be inside any line, and would keep its lock for ever.
-        while frame is not None and frame.f_globals["__name__"].partition(".")[0] != "coverage":
-            frame = frame.f_back
-        if frame is None:
+        if any(name in NOT_INTERRUPTED for name in packages_of(frame)):
+            signal.setitimer(signal.ITIMER_REAL, 1e-5)
+        else:
             came = True
             raise Interrupt
-        signal.setitimer(signal.ITIMER_REAL, 1e-5)
 
     alarm = signal.signal(signal.SIGALRM, lambda *_: signal.raise_signal(signal.SIGINT))
     previous = signal.signal(signal.SIGINT, answer)
