@@ -28,6 +28,7 @@ from fastece.data.table import RowTable, one_problem
 from fastece.estimators.binned import Binned, Bins, formula_of
 from fastece.estimators.binned.layouts import hard_layout
 from fastece.estimators.binned.sums import bins_of_layout
+from fastece.estimators.plain import plain_value
 from fastece.kernels import GAP, HITS, SCORE, WEIGHT
 from fastece.kernels.types import F64
 
@@ -95,6 +96,13 @@ class Convention:
             edges_of_bins = self.edges(n_bins, scores).tolist()
             return Binned(edges=edges_of_bins, closed=self.closed, **fields)
         return fixed_bins(self, n_bins, scores.dtype, tuple(sorted(fields.items())))
+
+    def value(self, label: Any, prob: NDArray[Any], n_bins: int) -> np.float64:
+        """Compute the error of scores of one class."""
+        value = plain_value(label, prob, self.binned(n_bins, prob))
+        if value == value:  # not nan
+            return np.float64(value)
+        return np.float64(self.errors(label, prob, n_bins)[0])
 
     def errors(
         self, label: Any, prob: NDArray[Any], n_bins: int, setting: Any = "auto",

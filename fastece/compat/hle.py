@@ -96,4 +96,4 @@ def calibration_error(correct: Any, confidence: Any, num_bins: int = 10) -> np.f
     """
     prob = NAMES.vector(confidence)
     num_bins = check_bins("num_bins", num_bins)
-    return np.float64(CONVENTIONS["browse_comp"].errors(correct, prob, num_bins)[0])
+    return CONVENTIONS["browse_comp"].value(correct, prob, num_bins)

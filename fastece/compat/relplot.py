@@ -51,4 +51,4 @@ def binnedECE(f: Any, y: Any, nbins: int = 10) -> np.float64:  # noqa: N802
     """
     prob = NAMES.vector(f)
     nbins = check_bins("nbins", nbins)
-    return np.float64(CONVENTIONS["relplot"].errors(y, prob, nbins)[0])
+    return CONVENTIONS["relplot"].value(y, prob, nbins)
