@@ -336,20 +336,14 @@ def curve_probabilities(ordered: Sample, curves: Curves) -> tuple[F64, F64]:
     return score, curves.at(score)
 
 
-def gap_sizes(gap: F64, w: F64) -> F64:
-    """Compute the quantiles 0.5 and 0.9 and the largest size (3,) of gaps (n,)."""
-    size = np.abs(gap)
-    order = np.argsort(size)
-    total = np.cumsum(w[order])
+def distance_quantiles(distance: F64, weight: F64) -> F64:
+    """Compute E50, E90 and Emax (3,) of distances (C,) in cells with weights."""
+    order = np.argsort(distance)
+    order = order[weight[order] > 0]  # empty cells have no rows to be far from
+    total = np.cumsum(weight[order])
     # Sums are rounded, and a share of exactly one half has to be reached.
     place = np.searchsorted(total, np.array([0.5, 0.9]) * total[-1] * (1 - 1e-12))
-    return np.asarray(size[order[np.append(place, -1)]])
-
-
-def mean_curve_gaps(sample: Sample, rows: RiskRows, c: NDArray[Any]) -> F64:
-    """Compute E50, E90 and Emax (3,) of the mean curve."""
-    score, p = curve_probabilities(sample, Curves(cells_of_rows(sample, c)))
-    return gap_sizes(np.interp(rows.s, score, p.mean(axis=1)) - rows.s, rows.w)
+    return np.asarray(distance[order[np.append(place, -1)]])
 
 
 BY_ROWS: dict[str, Callable[[RiskRows], float]] = {
@@ -380,9 +374,10 @@ class RiskStatistic(Parameters):
     quantity : str
         "oe", observed over predicted events; "calibration_intercept", with the logit of the score
         as offset; "calibration_slope", of logistic recalibration; "ici", "e50", "e90" and "emax",
-        mean, median, 0.9 quantile and largest of ``|c(s) - s|`` over the rows, with the curve of
-        `BayesCurve`; "c_statistic", the area under the ROC curve; "scaled_brier", 1 minus the ratio
-        of the Brier score to the Brier score of the observed rate.
+        mean, median, 0.9 quantile and largest over the rows of the posterior mean of
+        ``|c(s) - s|``, with the curve c of `BayesCurve`; "c_statistic", the area under the ROC
+        curve; "scaled_brier", 1 minus the ratio of the Brier score to the Brier score of the
+        observed rate.
 
     Raises
     ------
@@ -437,10 +432,11 @@ class RiskStatistic(Parameters):
         """Return the value when row i of the sample counts ``c[i]`` times."""
         if self.quantity == "ici":
             return BayesCurve().evaluate(plan, c)
-        rows = rows_of(plan, c)
         if self.quantity in BY_CURVE:
-            return float(mean_curve_gaps(plan, rows, c)[BY_CURVE.index(self.quantity)])
-        return BY_ROWS[self.quantity](rows)
+            curves = Curves(cells_of_rows(plan, c))
+            quantiles = distance_quantiles(curves.distances(), curves.rows.cells[0])
+            return float(quantiles[BY_CURVE.index(self.quantity)])
+        return BY_ROWS[self.quantity](rows_of(plan, c))
 
 
 def check_threshold(name: str, value: Any) -> float:

@@ -14,22 +14,20 @@ import numpy as np
 from fastece.data.samples import scale_weights
 from fastece.display.numbers import ConfidenceInterval
 from fastece.display.results import Record
-from fastece.estimators.bayes.cells import cells_of_rows
-from fastece.estimators.bayes.curves import Curves
+from fastece.estimators.bayes.curves import HIGH_BELIEF, LOW_BELIEF, Curves, probabilities
 from fastece.estimators.bayes.estimator import BayesCurve
+from fastece.estimators.bayes.posterior import Posterior
 from fastece.estimators.risk import (
     BY_CURVE,
     Logistic,
     RiskRows,
     c_statistic,
     curve_probabilities,
-    gap_sizes,
+    distance_quantiles,
     intercept,
     intercept_model,
-    mean_curve_gaps,
     observed_over_expected,
     placements,
-    rows_of,
     scaled_brier,
     slope,
     slope_model,
@@ -311,26 +309,45 @@ def measure_curve(call: Call) -> CurveDistances:
     """
     sample, _ = scale_weights(call.tables[0].samples(reads_only=True)[0])
     posterior = BayesCurve().posterior([sample], call.design_effect)
-    ordered = sample.sorted()
-    counts = ordered.counts
-    rows = rows_of(ordered)
-    cells = cells_of_rows(ordered, counts).thinned(call.design_effect / sample.votes)
-    grid, curves = curve_probabilities(ordered, Curves(cells))
+    curves = Curves(posterior.problems[0].rows)
+    quantities = measure_distances(posterior, curves, call.level)
+    score, p = curve_probabilities(sample.sorted(), curves)
     tail = (1 - call.level) / 2
-    values = mean_curve_gaps(ordered, rows, counts)
-    distances_of_curves = np.array(
-        [gap_sizes(np.interp(rows.s, grid, curve) - rows.s, rows.w) for curve in curves.T]
-    )
-    low, high = np.quantile(distances_of_curves, [tail, 1 - tail], axis=0)
-    low = np.minimum(low, values)
-    high = np.maximum(high, values)
-    interval_of_ici = ConfidenceInterval(*posterior.interval(call.level))
-    quantities = {"ici": Quantity(posterior.value, interval_of_ici)}
-    for j, name in enumerate(BY_CURVE):
-        interval = ConfidenceInterval(float(low[j]), float(high[j]))
-        quantities[name] = Quantity(float(values[j]), interval)
-    ends = np.quantile(curves, [tail, 1 - tail], axis=1)
-    return CurveDistances(quantities, np.vstack([grid, curves.mean(axis=1), *ends]))
+    ends = np.quantile(p, [tail, 1 - tail], axis=1)
+    return CurveDistances(quantities, np.vstack([score, p.mean(axis=1), *ends]))
+
+
+def measure_distances(posterior: Posterior, curves: Curves, level: float) -> dict[str, Quantity]:
+    """Compute mean, median, 0.9 quantile and largest of the posterior mean distances.
+
+    Intervals are those of the posterior of the mean, with the distances of drawn curves in place of
+    their errors. A drawn curve is rougher than the posterior mean, so that its largest distances
+    are larger; those of all draws are divided by the factor that this makes in their mean.
+    """
+    weight = curves.rows.cells[0]
+
+    def quantiles_of(p: F64) -> F64:
+        return np.array([distance_quantiles(size, weight) for size in curves.gap_sizes(p).T]).T
+
+    values = distance_quantiles(curves.distances(), weight)
+    means = curves.posterior_mean(quantiles_of)
+    scale = np.divide(values, means, out=np.ones(values.size), where=means > 0)
+    drawn = np.minimum(quantiles_of(probabilities(curves.pool())) * scale[:, None], 1.0)
+    low, high = curves.choose(LOW_BELIEF, HIGH_BELIEF)
+    posteriors = {"ici": posterior}
+    for name, value, errors in zip(BY_CURVE, values.tolist(), drawn, strict=True):
+        posteriors[name] = replace(
+            posterior,
+            value=value,
+            low_errors=np.sort(errors[low]),
+            high_errors=np.sort(errors[high]),
+            max_error=1.0,
+            wrong_rows=None,
+        )
+    return {
+        name: Quantity(each.value, ConfidenceInterval(*each.interval(level)))
+        for name, each in posteriors.items()
+    }
 
 
 # --- net benefit ----------------------------------------------------------------------------

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Unpack
 
 import numpy as np
 
+from fastece import __version__
 from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import ReadingKeywords, shows_options
 from fastece.data.parameters import check_real
@@ -82,7 +83,7 @@ MEANINGS = {
         "recalibration intercept", "intercept of the recalibration with that slope"
     ),
     "recalibration_test": Meaning("joint test", "of intercept 0 and slope 1 together, chi-squared"),
-    "ici": Meaning("ICI", "mean distance of the calibration curve from the predictions"),
+    "ici": Meaning("ICI", "mean distance of the estimated curve from the predictions"),
     "e50": Meaning("E50", "median of that distance"),
     "e90": Meaning("E90", "distance that 90 % of the rows do not exceed"),
     "emax": Meaning("Emax", "largest distance"),
@@ -303,10 +304,12 @@ class Validation(Result):
             "profile-likelihood intervals, and by a score test of intercept 0 and slope 1 "
             "together, with two degrees of freedom; "
             "moderate calibration by a Bayesian calibration curve, summarised by ICI, E50, E90 and "
-            "Emax with posterior intervals. Overall performance was measured by the Brier score, "
-            "raw and scaled, the logarithmic score and Spiegelhalter's test; discrimination by the "
-            "C statistic with DeLong's interval on the logit scale; clinical utility by net "
-            f"benefit (Vickers and Elkin 2006){benefit}. Intervals have the level {level}."
+            "Emax (Austin and Steyerberg 2019) with posterior intervals. Overall performance was "
+            "measured by the Brier score, raw and scaled, the logarithmic score and "
+            "Spiegelhalter's test; discrimination by the C statistic with DeLong's interval on the "
+            "logit scale; clinical utility by net benefit (Vickers and Elkin 2006)"
+            f"{benefit}. Intervals have the level {level}. All were computed with "
+            f"fastece {__version__}."
         )
 
 
@@ -480,9 +483,10 @@ def validate(
     events.
     Coefficients (Cox 1958, "Two further applications of a model for binary regression") have
     profile-likelihood intervals and p-values; with weights or groups, deviances are divided by the
-    design effect. ICI has the value and the interval of `fastece.estimate`. E50, E90 and Emax are
-    measured on the mean curve, and their intervals on its draws (Austin and Steyerberg 2019, "The
-    Integrated Calibration Index (ICI) and related metrics"). Spiegelhalter's (1986) z is
+    design effect. ICI, E50, E90 and Emax are mean, median, 0.9 quantile and maximum over the rows
+    of the posterior mean of ``|c(s) - s|``, with intervals by drawn curves (Austin and Steyerberg
+    2019, "The Integrated Calibration Index (ICI) and related metrics"); ICI has the value and the
+    interval of `fastece.estimate`. Spiegelhalter's (1986) z is
     ``sum w (y - s)(1 - 2 s)`` over the root of ``sum w^2 (1 - 2 s)^2 s (1 - s)``. C has the
     variance of DeLong et al. (1988) on the logit scale. Net benefit was defined by Vickers and
     Elkin (2006). A quantity that is not defined is nan, with a sentence in `notes`. See

@@ -45,6 +45,7 @@ SMALL = [
     ("power", ["2", "2"], {}),
     ("published_benchmark", ["--samples", "1", "--jobs", "1"], {"SIZES": (200,)}),
     ("soft_coverage", ["--simulations", "1", "--resamples", "9"], {"ROWS": (100,)}),
+    ("validate_coverage", ["--simulations", "1", "--sizes", "60"], {"POPULATION": 200}),
     ("threshold_promises", ["--simulations", "1", "--jobs", "1", "--laws", "on edge"], {
         "POPULATION": 20_000
     }),

@@ -61,6 +61,7 @@ def test_each_number_of_the_sentence_has_its_name():
     for text in (str(found), found.to_markdown(), found._repr_html_()):
         assert sentence in " ".join(text.split())
     assert "score test of intercept 0 and slope 1 together" in found.methods_text()
+    assert found.methods_text().endswith(f"computed with fastece {fastece.__version__}.")
     report = fastece.calibration_report(y, p, event="readmission", n_resamples=0)
     assert sentence in " ".join(str(report).split())
     assert report.to_dict()["validation"]["sentence"] == sentence
@@ -330,3 +331,21 @@ def test_net_benefits_in_parts_equal_those_of_rows_with_weights_of_one():
     weighted = fastece.bootstrap(y, p, sample_weight=np.ones(p.size), **drawn)
     expected = weighted.bootstrap_distribution
     assert np.allclose(plain.bootstrap_distribution, expected, rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("n", [3, 30, 300, 2000])
+@pytest.mark.parametrize("exponent", [1.0, 1.5])
+def test_distances_from_the_curve_agree_with_each_other(n, exponent):
+    """A mean is at most the sum of its quantiles with their shares."""
+    rng = np.random.default_rng(n)
+    p = rng.beta(2, 5, n)
+    found = validate(rng.random(n) < p**exponent, p, n_resamples=0)
+    distances = found.ici, found.e50, found.e90, found.emax
+    ici, e50, e90, emax = (distance.value for distance in distances)
+    assert e50 <= e90 <= emax
+    assert ici <= 0.5 * e50 + 0.4 * e90 + 0.1 * emax + 1e-12
+    lows = {distance.confidence_interval.low > 0 for distance in distances}
+    assert len(lows) == 1  # one answer to whether the model is calibrated
+    for distance in distances:
+        low, high = distance.confidence_interval
+        assert 0 <= low <= distance.value <= high <= 1

@@ -10,9 +10,9 @@
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property, lru_cache
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -151,7 +151,21 @@ class Curves:
 
     def values(self, norm: float, sides: Sequence[int] = (0,)) -> F64:
         """Compute the posterior mean (D,) of the error and of its parts on some sides."""
-        totals = [0.0] * len(sides)
+        return self.posterior_mean(
+            lambda p: np.array([self.errors(p, norm, side) for side in sides])
+        )
+
+    def distances(self) -> F64:
+        """Compute the posterior mean (C,) of ``|c(s) - s|`` in each cell."""
+        return self.posterior_mean(self.gap_sizes)
+
+    def gap_sizes(self, p: F64) -> F64:
+        """Compute ``|c(s) - s|`` (C, S) of curves p (C, S) in each cell."""
+        return np.asarray(np.abs(p - self.rows.cells[2][:, None]))
+
+    def posterior_mean(self, measure: Callable[[F64], F64]) -> F64:
+        """Compute the posterior mean (D,) of measures (D, S) of curves p (C, S)."""
+        total: Any = 0.0
         total_share = 0.0
         evidence = self.log_evidence(self.priors.value)
         for family, share in enumerate(family_shares(evidence, VALUE_BELIEF)):
@@ -162,10 +176,9 @@ class Curves:
             else:
                 logit = self.draw_pieces(family).copy()
             p = probabilities(logit)
-            for d, side in enumerate(sides):
-                totals[d] += share * float(np.add.reduce(self.errors(p, norm, side))) / p.shape[1]
+            total += share * np.add.reduce(measure(p), axis=1) / p.shape[1]
             total_share += share
-        return np.array(totals) / total_share
+        return np.asarray(total / total_share)
 
     def errors(self, p: F64, norm: float, side: int = 0) -> F64:
         """Compute the calibration error (S,) of each curve p (C, S).
