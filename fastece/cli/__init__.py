@@ -53,7 +53,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     try:
         return run_words(sys.argv[1:] if arguments is None else arguments)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemError) as error:
+        from fastece.data.errors import is_interrupt
+
+        if not is_interrupt(error):
+            raise
         print("fastece: interrupted", file=sys.stderr)
         return INTERRUPTED
     finally:

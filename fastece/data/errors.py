@@ -161,6 +161,16 @@ class RowsWarning(InputWarning):
     """Rows that may be a mistake, whatever is computed from them."""
 
 
+def is_interrupt(error: BaseException | None) -> bool:
+    """Return whether an error is an interrupt, or was raised by numba because of one.
+
+    Where a compiled function is reading its constants, an interrupt becomes a SystemError.
+    """
+    while error is not None and not isinstance(error, KeyboardInterrupt):
+        error = error.__cause__
+    return error is not None
+
+
 def fill(text: str, names: Names) -> str:
     """Replace names of arguments in braces by the reader's names."""
     return REFERENCE.sub(lambda match: refer(match[1], names) or match[1], text)

@@ -520,7 +520,7 @@ def rows_needed(  # type: ignore[misc]  # some estimators have a width, too
     >>> import numpy as np
     >>> from fastece import rows_needed
     >>> p = np.random.default_rng(0).random(500)
-    >>> rows_needed(None, p, detect=0.1).value < 500
+    >>> rows_needed(None, p, width=0.2).value < 100
     True
     """
     arguments.check_single(estimator)

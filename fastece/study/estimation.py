@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, is_interrupt
 from fastece.data.samples import Sample
 from fastece.estimators.draws import Rows
 from fastece.kernels.types import F64, I32
@@ -92,6 +92,8 @@ def estimate_all(
             try:
                 estimates[e, i] = candidate.mean(candidate.estimator, drawn)
             except Exception as error:
+                if is_interrupt(error):
+                    raise
                 rule = f"{candidate.name!r} failed on {distribution}, n = {size}: {error!r}"
                 raise InputError("estimator", rule) from error
     return estimates

@@ -11,11 +11,11 @@ from contextlib import contextmanager, suppress
 import numpy as np
 
 import fastece
+from fastece.data.errors import is_interrupt
 
 PACKAGE = os.path.dirname(fastece.__file__) + os.sep
-# The coverage package may be inside any line, and would keep its lock for ever; numba, where it
-# reads a constant of a compiled function, turns every error into a SystemError.
-NOT_INTERRUPTED = {"coverage", "numba"}
+# The coverage package may be inside any line, and would keep its lock for ever.
+NOT_INTERRUPTED = "coverage"
 
 
 class Interrupt(KeyboardInterrupt):
@@ -75,7 +75,7 @@ def interrupt_after(seconds, action):
 
     def answer(_, frame):
         nonlocal came
-        if any(name in NOT_INTERRUPTED for name in packages_of(frame)):
+        if NOT_INTERRUPTED in packages_of(frame):
             signal.setitimer(signal.ITIMER_REAL, 1e-5)
         else:
             came = True
@@ -93,7 +93,7 @@ def interrupt_after(seconds, action):
         pass
     except Exception as error:
         place = traceback.extract_tb(error.__traceback__)[-1].filename
-        if not came or place.startswith(PACKAGE):
+        if not is_interrupt(error) and (not came or place.startswith(PACKAGE)):
             raise
     finally:
         signal.signal(signal.SIGALRM, alarm)
