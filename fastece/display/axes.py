@@ -135,7 +135,8 @@ def legend_entries(*axes: "Axes") -> tuple[list[Any], list[str]]:
     artists: dict[str, Any] = {}
     for ax in axes:
         for artist, name in zip(*ax.get_legend_handles_labels(), strict=True):
-            artists.setdefault(fill(name, LEGEND_LINE, replace_whitespace=False), artist)
+            lines = [fill(x, LEGEND_LINE, replace_whitespace=False) for x in name.split("\n")]
+            artists.setdefault("\n".join(lines), artist)
 
     def comes_later(name: str) -> bool:
         return name != marks.CALIBRATED["label"] and not marks.is_model(artists[name])

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Unpack
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.errors import InputError
+from fastece.data.errors import InputError, InputTypeError
 from fastece.data.options import shows_options
 from fastece.data.parameters import check_choice
 from fastece.data.samples import Sample
@@ -31,6 +31,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 CURVES = ("bayes", "isotonic", "none")
+# The error beside a curve, and that it is not resampled.
+FIXED = {"estimator": "ece_bayes", "n_resamples": 0}
 # Groups of rows in one picture: with more, curves are not told apart.
 MAX_CURVES = 4
 # Equal-mass bins that are drawn as points.
@@ -117,9 +119,9 @@ def plotted_model(call: Call, kind: str, n_bins: int, rng: Any) -> PlottedModel:
 
 
 def error_text(value: float, interval: Any, level: str) -> str:
-    """Write an error with its interval: ECE 0.170 (95 % CI 0.138 to 0.192)."""
+    """Write an error with its interval: Bayesian ECE 0.170 (95 % CI 0.138 to 0.192)."""
     low, high = (format_number(end, decimals(interval)) for end in interval)
-    return f"ECE {Number(value, interval)} ({level} CI {low} to {high})"
+    return f"Bayesian ECE {Number(value, interval)} ({level} CI {low} to {high})"
 
 
 def bayes_curve(call: Call, ordered: Sample, level: str) -> tuple[tuple[F64, F64], CurveBand]:
@@ -251,16 +253,17 @@ def reliability_plot(
     >>> y = rng.random(1000) < p
     >>> ax = reliability_plot(y, {"before": p**2, "after": p}, ax=Figure().subplots())
     >>> print(ax.get_legend().get_texts()[1].get_text())
-    before: ECE 0.170
+    before: Bayesian ECE 0.170
     (95 % CI 0.138 to 0.192)
     """
     kind = check_choice("curve", curve, CURVES)
     if by is not None and isinstance(y_prob, Mapping):
         raise InputError("by", "goes with one model, and {y_prob} is a dict of models")
-    others = {**options, "estimator": "ece_bayes", "n_resamples": 0}
+    for name in FIXED.keys() & options.keys():
+        raise InputTypeError(name, "is fixed in reliability_plot, with the error of 'ece_bayes'")
     models = {}
     for name, prob in models_by_name(y_prob).items():
-        call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **others)
+        call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **FIXED, **options)
         call = add_groups(call, groups, prob)
         calls = {name: call} if by is None else calls_on_groups(call, by, prob)
         for label, call_on_rows in calls.items():

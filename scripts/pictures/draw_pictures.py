@@ -98,7 +98,7 @@ def paper_picture() -> "Figure":
     y = rng.random(1200) < p**1.5
     figure = new_figure((6.6, 4.1))
     left, right = figure.subplots(1, 2)
-    fastece.reliability_plot(y, {"network": p, "recalibrated": p**1.5}, ax=left)
+    fastece.reliability_plot(y, {"network": p, "scaled": p**1.5}, ax=left)
     fastece.reliability_plot(y, p, curve="isotonic", ax=right)
     return figure
 

@@ -49,7 +49,7 @@ def test_numbers_equal_those_of_other_functions(ax):
     points = ax.collections[0].get_offsets().T
     assert points.tolist() == [diagram.score.tolist(), diagram.frequency.tolist()]
     low, high = estimate.confidence_interval
-    error = f"ECE {estimate.value:.3f}\n(95 % CI {low:.3f} to {high:.3f})"
+    error = f"Bayesian ECE {estimate.value:.3f}\n(95 % CI {low:.3f} to {high:.3f})"
     assert legend_of(ax) == ["calibrated", error, "95 % CI of the curve"]
     (below,) = ax.child_axes
     (bars,) = below.patches
@@ -91,8 +91,8 @@ def test_models_are_named_and_their_scores_have_one_scale(ax):
     reliability_plot(Y, {"before": P, "_after": P**1.5}, ax=ax)
     _, before, after, _ = legend_of(ax)
     assert after.splitlines()[1].startswith("(95 % CI ")
-    assert before.startswith("before: ECE ")
-    assert after.startswith("'_after': ECE ")
+    assert before.startswith("before: Bayesian ECE ")
+    assert after.startswith("'_after': Bayesian ECE ")
     first, second = ax.child_axes[0].patches
     for bars, p in ((first, P), (second, P**1.5)):
         share, edges, _ = bars.get_data()
@@ -224,6 +224,11 @@ def test_a_second_picture_shares_the_scores_below():
     assert sum("men: " in label for label in labels) == 2
 
 
+def test_the_error_is_that_of_the_curve():
+    with pytest.raises(TypeError, match="estimator: is fixed in reliability_plot"):
+        reliability_plot(Y, P, estimator="ece")
+
+
 @pytest.mark.parametrize(
     ("change", "message"),
     [
@@ -290,7 +295,7 @@ def test_a_curve_is_drawn_across_gaps_without_rows_that_are_narrow():
         ax = reliability_plot(y, s, ax=Figure().subplots())
         (band,) = [x for x in ax.collections if "curve" in str(x.get_label())]
         assert (len(band.get_paths()) > 1) == has_gap
-        curve = next(line for line in ax.get_lines() if str(line.get_label()).startswith("ECE"))
+        curve = next(line for line in ax.get_lines() if str(line.get_label()).startswith("Bayesian ECE"))
         is_inside = (curve.get_xdata() > 0.3) & (curve.get_xdata() < 0.6)
         assert np.isnan(curve.get_ydata()[is_inside]).any() == has_gap
 
