@@ -523,7 +523,7 @@ def slices(
     confidence_level) / G``. The joint p-value is adjusted by step-down min-p too: p_i(r) is the
     share of draws in which the error of slice i is as large as in draw r. Errors of small slices by
     other estimators are inflated by noise, so they cannot be compared with errors of large slices;
-    the errors of the default can.
+    the errors of the default can, except near 0, where small slices look worse: compare intervals.
 
     Examples
     --------
