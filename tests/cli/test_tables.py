@@ -209,6 +209,128 @@ def test_two_columns_that_pair_rows_differently_need_an_option(capsys, put):
     assert by_line["note"] == ""
 
 
+# Answers of two models to the same questions: whether each is right, and its confidence.
+RIGHT = rng.random((2, N)) < np.stack([P, OTHER])
+WORDS = np.array(["wrong", "right"])
+
+
+def lines_of(rows):
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def answers_as_json(right, confidence, ids):
+    names = ("id", "correct", "stated")
+    columns = zip(ids, right.tolist(), confidence.tolist(), strict=True)
+    return lines_of(dict(zip(names, row, strict=True)) for row in columns)
+
+
+def answers_as_log(right, confidence, ids):
+    """Attempts of inspect, each at a question of its own."""
+    columns = zip(ids, np.where(right, "C", "I").tolist(), confidence.tolist(), strict=True)
+    return lines_of(
+        {"id": k, "epoch": 1, "scores": {"judge": {"value": v, "metadata": {"confidence": c}}}}
+        for k, v, c in columns
+    )
+
+
+ANSWERS = {
+    "a bool by its name": (answers_as_json, "--y-true correct --y-prob stated"),
+    "0 or 1 by its name": (
+        lambda right, p, ids: csv(id=ids, correct=right.astype(int), p=p),
+        "--y-true correct --y-prob p",
+    ),
+    "words beside a confidence": (
+        lambda right, p, ids: csv(id=ids, grade=WORDS[right.astype(int)], confidence=p),
+        "--y-true grade --y-prob confidence --pos-label right",
+    ),
+    "percents": (
+        lambda right, p, ids: csv(id=ids, ok=right, confidence=[f"{100 * x:.2f}%" for x in p]),
+        "--y-true ok --y-prob confidence --percent",
+    ),
+    "a log": (answers_as_log, ""),
+    "a log with named columns": (
+        answers_as_log,
+        "--y-true scores.judge.value --y-prob scores.judge.metadata.confidence --pos-label C",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+@pytest.mark.parametrize("order", [np.arange(N), ORDER], ids=["one order", "two orders"])
+def test_models_that_are_right_or_wrong_by_themselves_are_compared(capsys, put, form, order):
+    write, line = ANSWERS[form]
+    new = put("new.jsonl", write(RIGHT[0], P, IDS))
+    old = put("old.jsonl", write(RIGHT[1][order], OTHER[order], np.array(IDS)[order].tolist()))
+    errors = [
+        fastece.ece(right, p, estimator="ece_bayes")
+        for right, p in zip(RIGHT, (P, OTHER), strict=True)
+    ]
+    gate = ("--max-error", 1, "--max-increase", 1, "--baseline", old)
+    code, out, err = run(capsys, "check", new, *gate, *line.split(), "--json")
+    assert (code, err) == (0, "")
+    checked = json.loads(out)
+    found = [row["value"] for row in checked["rows"]]
+    assert found == pytest.approx([errors[0], errors[0] - errors[1]], abs=1e-9)
+    is_paired = "rows paired by the column" in checked["note"]
+    assert is_paired == (order is ORDER)
+    assert "line by line" not in checked["note"]
+    compared = as_json(capsys, "compare", new, old, *COMPARE[:2], *line.split())
+    first = compared["differences"][0]
+    assert [first["a"], first["b"]] == pytest.approx(errors, abs=1e-9)
+    # To guess whether an answer is right has an accuracy that nobody asks for.
+    assert "accuracy" not in {score["name"] for score in compared["scores"]}
+
+
+def test_hits_are_read_as_pairs_of_labels_that_show_them(capsys, put):
+    files = {}
+    for name, right, p in zip("ab", RIGHT, (P, OTHER), strict=True):
+        hits = csv(id=IDS, correct=right.astype(int), confidence=p)
+        pairs = csv(
+            id=IDS, true_label=["A"] * N, pred_label=np.where(right, "A", "B"), confidence=p
+        )
+        files[name] = (put(f"{name}.csv", hits), put(f"{name}_pairs.csv", pairs))
+    columns = ("--y-true", "correct", "--y-prob", "confidence")
+    hits, pairs = zip(*files.values(), strict=True)
+    found = as_json(capsys, "compare", *hits, *columns, *COMPARE[:2])
+    expected = as_json(capsys, "compare", *pairs, *COMPARE[:2])
+    for name in ("differences", "scores", "verdict", "setting"):
+        assert found[name] == expected[name]
+    for option in ([], ["--stream"]):
+        found, expected = (
+            as_json(capsys, "report", hits[0], *columns, *option),
+            as_json(capsys, "report", pairs[0], *option),
+        )
+        named = {"title": "", "stream": None}  # the file, and its bytes
+        assert {**found, **named} == {**expected, **named}
+        assert found["accuracy"] == pytest.approx(RIGHT[0].mean())
+
+
+def test_answers_that_no_column_pairs_have_a_note(capsys, put):
+    """With the same labels in both files there would be a sign that lines are the same rows."""
+    paths = [
+        put(f"{name}.csv", csv(correct=right.astype(int), confidence=p, source=["exam"] * N))
+        for name, right, p in zip("ab", RIGHT, (P, OTHER), strict=True)
+    ]
+    columns = ("--y-true", "correct", "--y-prob", "confidence", *COMPARE[:2])
+    report = as_json(capsys, "compare", *paths, *columns)
+    assert "rows paired line by line, as no column shows which belong together" in report["note"]
+    question = [f"question {k // 2}" for k in range(N)]
+    for path, right, p in zip(paths, RIGHT, (P, OTHER), strict=True):
+        path.write_text(csv(correct=right.astype(int), confidence=p, question=question))
+    for option in ([], ["--groups", "question"]):
+        assert as_json(capsys, "compare", *paths, *columns, *option)["note"] == ""
+
+
+def test_outcomes_that_all_models_share_must_be_the_same(capsys, put):
+    first, second = (
+        put(f"{name}.csv", csv(died=right, risk=p))
+        for name, right, p in zip("ab", RIGHT, (P, OTHER), strict=True)
+    )
+    message = failure(capsys, "compare", first, second, "--y-true", "died", "--y-prob", "risk")
+    assert "must have the labels of" in message
+    assert "name the column 'correct' if it says whether each model was right" in message
+
+
 # --- files that are written -----------------------------------------------------------------------
 
 ODD_CELLS = ["007", "1.10", "", "a, b", 'a "b"', "=1"]
