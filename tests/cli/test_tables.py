@@ -305,6 +305,24 @@ def test_hits_are_read_as_pairs_of_labels_that_show_them(capsys, put):
         assert found["accuracy"] == pytest.approx(RIGHT[0].mean())
 
 
+@pytest.mark.parametrize(
+    ("right", "confidence", "fault"),
+    [
+        ([0, 1], [1.0, 0.9], "A confidence of 100 % was wrong in line 2"),
+        ([1, 1], [0.0, 0.9], "A confidence of 0 % was right in line 2"),
+        ([0, 1], [1.0, 0.0], "A confidence of 100 % was wrong or a confidence of 0 % was right in"),
+    ],
+)
+def test_a_confidence_that_cannot_be_is_named(capsys, put, right, confidence, fault):
+    table = csv(correct=[*right, *Y], confidence=[*confidence, *P])
+    columns = ("--y-true", "correct", "--y-prob", "confidence", "--resamples", 9)
+    report = as_json(capsys, "report", put("a.csv", table), *columns)
+    assert report["notes"][0].startswith(fault)
+    table = csv(y_true=[*right, *Y], y_prob=[*confidence, *P])
+    report = as_json(capsys, "report", put("a.csv", table), *columns[4:])
+    assert report["notes"][0].startswith("The outcome had the predicted probability 0 in line 2")
+
+
 def test_answers_that_no_column_pairs_have_a_note(capsys, put):
     """With the same labels in both files there would be a sign that lines are the same rows."""
     paths = [
