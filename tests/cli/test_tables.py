@@ -4,6 +4,8 @@ import csv as csv_module
 import io
 import json
 import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import fastece
 from helpers.command_line import as_json, failure, run, text, values
 
+DOCS = Path(__file__).parents[2] / "docs"
 rng = np.random.default_rng(5)
 N = 120
 P = rng.random(N).round(4)
@@ -279,6 +282,26 @@ def test_models_that_are_right_or_wrong_by_themselves_are_compared(capsys, put, 
     assert [first["a"], first["b"]] == pytest.approx(errors, abs=1e-9)
     # To guess whether an answer is right has an accuracy that nobody asks for.
     assert "accuracy" not in {score["name"] for score in compared["scores"]}
+
+
+def test_the_commands_of_the_tutorial_compare_two_language_models(capsys, put):
+    page = (DOCS / "tutorials/language_model.md").read_text(encoding="utf-8")
+    section = page.partition("## Two models on the same questions")[2].partition("\n## ")[0]
+    (row,) = re.findall(r"`(\{.*\})`", section)
+    for name, right, p, order in (("new", RIGHT[0], P, ...), ("old", RIGHT[1], OTHER, ORDER)):
+        columns = zip(np.array(IDS)[order], right[order], p[order], strict=True)
+        rows = [(str(key), bool(hit), float(x)) for key, hit, x in columns]
+        names = tuple(json.loads(row))
+        put(f"{name}.jsonl", lines_of(dict(zip(names, values, strict=True)) for values in rows))
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    commands = block.replace("\\\n", " ").splitlines()
+    assert [shlex.split(command)[:2] for command in commands] == [
+        ["fastece", "compare"], ["fastece", "check"]
+    ]  # fmt: skip
+    for command in commands:
+        code, out, err = run(capsys, *shlex.split(command)[1:], "--resamples", 9)
+        assert (code in (0, 1, 3), err) == (True, "")
+        assert "rows paired by the column id" in " ".join(out.split())
 
 
 def test_hits_are_read_as_pairs_of_labels_that_show_them(capsys, put):
