@@ -135,8 +135,12 @@ def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
     if len(first.label) != len(other.label):
         rule = f"must have the rows of {first.file}, which has {len(first.label)}"
         raise InputError("b", rule, value=len(other.label), place=other.file)
+    labels = (first.label, other.label)
+    if not (has_single_outcomes(first) and has_single_outcomes(other)):
+        # Shares and counts become rows by their outcomes, which all models then have in common.
+        labels = (first.y_true, other.y_true)
     columns: dict[str, tuple[Any, Any]] = {
-        "labels": (first.label, other.label),
+        "labels": labels,
         "weights": (first.weights, other.weights),
         "votes": (first.others.get("votes"), other.others.get("votes")),
         "counts": (first.others.get("counts"), other.others.get("counts")),
@@ -152,3 +156,11 @@ def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
                 if name == "labels" and not first.hits and np.ndim(first.y_prob) == 1:
                     hints.append(HINT_HITS)
                 raise InputError("b", rule, value=value, place=place, hint=tuple(hints))
+
+
+def has_single_outcomes(predictions: FilePredictions) -> bool:
+    """Decide whether each row has one outcome, and no share or count of several."""
+    if not predictions.others.keys().isdisjoint({"votes", "counts"}):
+        return False
+    y = predictions.y_true
+    return y.dtype.kind not in "iuf" or bool(np.isin(y, (0, 1)).all())

@@ -362,6 +362,20 @@ def test_answers_that_no_column_pairs_have_a_note(capsys, put):
         assert as_json(capsys, "compare", *paths, *columns, *option)["note"] == ""
 
 
+@pytest.mark.parametrize("option", ["--soft", "--votes asked", "--counts asked"])
+def test_shares_of_right_answers_must_be_those_of_both_models(capsys, put, option):
+    first, second = (
+        put(
+            f"{name}.csv",
+            csv(id=IDS, asked=[4] * N, correct=right / 4 if option == "--soft" else right, p=p),
+        )
+        for name, right, p in zip("ab", 3 * RIGHT.astype(int), (P, OTHER), strict=True)
+    )
+    line = ("--y-true", "correct", "--y-prob", "p", *option.split(), *COMPARE[:2])
+    assert "must have the labels of" in failure(capsys, "compare", first, second, *line)
+    assert as_json(capsys, "compare", first, first, *line)["differences"][0]["difference"] == 0
+
+
 def test_outcomes_that_all_models_share_must_be_the_same(capsys, put):
     first, second = (
         put(f"{name}.csv", csv(died=right, risk=p))
