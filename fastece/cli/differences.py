@@ -161,7 +161,7 @@ def measure_differences(
     """Measure each model but the first against the first, on the same rows."""
     first = models[0]
     errors = estimators_of(first.predictions, options)
-    scores = scores_of(first.predictions.pairs)
+    scores = scores_of(first.predictions.hits)
     calls = [
         read_data(model.predictions, options, {**errors, **scores}, min_resamples=1)
         for model in models

@@ -33,8 +33,6 @@ from fastece.resampling.call import Call
 # Bools in an option as Python writes them.
 PYTHON_BOOLS = {"true": "True", "false": "False", "TRUE": "True", "FALSE": "False"}
 PAIRS = "the file has hits and confidences of predictions, which is a binary problem"
-# Names by which a column shows that it holds whether predictions were right.
-NAMES_OF_HITS = frozenset({"correct", "is_correct", "was_correct", "correctness"})
 
 
 # --- reading a file -------------------------------------------------------------------------------
@@ -148,7 +146,7 @@ def clip_probabilities(p: F64, clip: float) -> tuple[F64, int]:
 
 def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
     """Return the arguments that every function takes: data, and how to read them."""
-    if predictions.pairs or has_column_of_hits(predictions):
+    if predictions.hits:
         refuse_class_settings(options)
     if predictions.pairs:
         refuse_class_options(options)
@@ -172,13 +170,6 @@ def data_of(predictions: FilePredictions, options: Namespace) -> dict[str, Any]:
         "votes": predictions.others.get("votes"),
         "counts": predictions.others.get("counts"),
     }
-
-
-def has_column_of_hits(predictions: FilePredictions) -> bool:
-    """Decide by the name of a column whether rows are hits and confidences."""
-    names = predictions.columns.get("y_true", [])
-    last_parts = {name.lower().rpartition(".")[2] for name in names}
-    return np.ndim(predictions.y_prob) == 1 and not last_parts.isdisjoint(NAMES_OF_HITS)
 
 
 def refuse_class_settings(options: Namespace) -> None:
@@ -272,7 +263,7 @@ def describe_data(call: Call, predictions: FilePredictions) -> dict[str, Any]:
     rows = str(call.n)
     if call.n_groups is not None:
         rows += f" in {call.n_groups} groups"
-    description = {"rows": rows, "setting": question(call.setting, predictions.pairs)}
+    description = {"rows": rows, "setting": question(call.setting, predictions.hits)}
     if predictions.note:
         description["read as"] = predictions.note
     return description

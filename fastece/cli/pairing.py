@@ -16,6 +16,10 @@ from fastece.kernels.types import I64
 
 # Columns among which one that identifies rows is looked for, at most: each is read as text.
 MAX_COLUMNS = 50
+# Arguments whose columns are no names of rows.
+MEASURED = ("y_true", "y_prob", "sample_weight")
+LINE_BY_LINE = "rows paired line by line, as no column shows which belong together"
+HINT_HITS = "name the column 'correct' if it says whether each model was right"
 
 
 class ModelFile(NamedTuple):
@@ -58,7 +62,9 @@ def pair_rows(
     same = [name for name in names if np.array_equal(cells[name], other_cells[name])]
     orders = find_orders(cells, other_cells, [name for name in names if name not in same])
     if not orders:
-        return other
+        # Columns that are the same in both show it, and so do labels, which are compared later.
+        shown = [first.label, *(cells[name] for name in same)]
+        return other if any(map(have_several_values, shown)) else with_note(other, LINE_BY_LINE)
     name, order = next(iter(orders.items()))
     orders |= find_orders(cells, other_cells, same)
     for other_name, other_order in orders.items():
@@ -70,9 +76,9 @@ def pair_rows(
 
 
 def free_names(predictions: FilePredictions) -> list[str]:
-    """List the columns of a file that are not read as something else."""
+    """List the columns of a file that hold no labels, predictions or weights."""
     assert predictions.table is not None, "rows are from a file"
-    taken = {name for names in predictions.columns.values() for name in names}
+    taken = {name for argument in MEASURED for name in predictions.columns.get(argument, [])}
     return [name for name in predictions.table.names_to_keep() if name not in taken]
 
 
@@ -107,8 +113,17 @@ def order_rows(predictions: FilePredictions, order: I64, name: str) -> FilePredi
     """Bring rows into an order, with a note of the column that it is from."""
     if np.array_equal(order, np.arange(len(order))):
         return predictions
-    note = "; ".join(filter(None, [predictions.note, f"rows paired by the column {name}"]))
-    return replace(predictions.select(order), note=note)
+    return with_note(predictions.select(order), f"rows paired by the column {name}")
+
+
+def with_note(predictions: FilePredictions, note: str) -> FilePredictions:
+    """Return predictions with one more note."""
+    return replace(predictions, note="; ".join(filter(None, [predictions.note, note])))
+
+
+def have_several_values(cells: NDArray[Any]) -> bool:
+    """Decide whether the cells of a column differ."""
+    return bool((cells != cells[0]).any())
 
 
 def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
@@ -120,8 +135,12 @@ def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
     if len(first.label) != len(other.label):
         rule = f"must have the rows of {first.file}, which has {len(first.label)}"
         raise InputError("b", rule, value=len(other.label), place=other.file)
+    labels = (first.label, other.label)
+    if not (has_single_outcomes(first) and has_single_outcomes(other)):
+        # Shares and counts become rows by their outcomes, which all models then have in common.
+        labels = (first.y_true, other.y_true)
     columns: dict[str, tuple[Any, Any]] = {
-        "labels": (first.label, other.label),
+        "labels": labels,
         "weights": (first.weights, other.weights),
         "votes": (first.others.get("votes"), other.others.get("votes")),
         "counts": (first.others.get("counts"), other.others.get("counts")),
@@ -133,5 +152,15 @@ def check_same_rows(first: FilePredictions, other: FilePredictions) -> None:
                 where = f"which has {expected_value!r} in {first.row(k)}"
                 rule = f"must have the {name} of {first.file}, {where}"
                 place = f"{other.file}: {other.row(k)}"
-                hint = "{id} names a column that identifies the rows of both files"
-                raise InputError("b", rule, value=value, place=place, hint=hint)
+                hints = ["{id} names a column that identifies the rows of both files"]
+                if name == "labels" and not first.hits and np.ndim(first.y_prob) == 1:
+                    hints.append(HINT_HITS)
+                raise InputError("b", rule, value=value, place=place, hint=tuple(hints))
+
+
+def has_single_outcomes(predictions: FilePredictions) -> bool:
+    """Decide whether each row has one outcome, and no share or count of several."""
+    if not predictions.others.keys().isdisjoint({"votes", "counts"}):
+        return False
+    y = predictions.y_true
+    return y.dtype.kind not in "iuf" or bool(np.isin(y, (0, 1)).all())

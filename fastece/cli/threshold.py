@@ -20,7 +20,7 @@ from fastece.cli.inputs import read_data, read_file, title_of
 from fastece.cli.output import Page
 from fastece.cli.progress import Progress
 from fastece.data.errors import InputError
-from fastece.data.labels import as_groups
+from fastece.data.labels import are_right_or_wrong, as_groups
 from fastece.decisions.threshold import describe_support, rank_call, threshold_of_ranking
 from fastece.estimators.losses import Accuracy
 from fastece.estimators.risk import check_threshold
@@ -70,7 +70,10 @@ def run(options: Namespace, progress: Progress) -> Page:
     by = predictions.others.get("by")
     column = None if by is None else as_groups(by, len(by))
     ranking = rank_call(call, column)
-    threshold = threshold_of_ranking(call, ranking, accuracy, confidence, predictions.from_logits)
+    threshold = threshold_of_ranking(
+        call, ranking, accuracy, confidence, from_logits=predictions.from_logits,
+        is_of_hits=predictions.hits or are_right_or_wrong(predictions.y_true),
+    )  # fmt: skip
 
     def save(path: Path) -> None:
         write_file(path, f"{threshold.to_json()}\n".encode())
@@ -87,7 +90,12 @@ def run(options: Namespace, progress: Progress) -> Page:
         support = describe_support(ranking, accuracy, confidence)
         notes = [note for note in (support, *section.notes) if note]
         description = replace(description, sections=[replace(section, notes=notes)])
-    has_all_scores = not np.isnan(threshold.value).any()
+    is_missing = np.isnan(threshold.value)
+    remark = ""
+    if is_missing.any():
+        rows = "" if is_missing.all() else " of values without a score"
+        remark = f"(with it no row{rows} may act)"
     return Page(
-        description, values, {"save": save}, exit_code=0 if has_all_scores else NO_SCORE_CODE
-    )
+        description, values, {"save": save}, {"save": remark},
+        exit_code=NO_SCORE_CODE if is_missing.any() else 0,
+    )  # fmt: skip

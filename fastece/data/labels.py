@@ -76,13 +76,7 @@ def refuse_right_or_wrong(
     Such a setting takes one column as the probability of label 1, so a score below 1/2 counts as a
     prediction of label 0. The confidence of an answer that was wrong is no such prediction.
     """
-    y = containers.as_array("y_true", as_objects(y_true))
-    if y.dtype.kind in TEXT_KINDS:
-        words = {str(label).lower() for label in y.ravel().tolist() if not is_missing(label)}
-        says_right_or_wrong = words <= RIGHT_OR_WRONG
-    else:
-        says_right_or_wrong = y.dtype.kind == "b"
-    if not says_right_or_wrong:
+    if not are_right_or_wrong(y_true):
         return
     as_numbers = containers.as_percents if percent else containers.as_probabilities
     prob = as_numbers(y_prob, prob_name)
@@ -96,6 +90,15 @@ def refuse_right_or_wrong(
         f"write labels as 0 and 1 if {prob_name} is the probability of label 1",
     )
     containers.refuse_where(prob_name, rule, prob, lambda part: part < middle, hint)
+
+
+def are_right_or_wrong(y_true: Any) -> bool:
+    """Decide whether labels are bools, or words for right and wrong."""
+    y = containers.as_array("y_true", as_objects(y_true))
+    if y.dtype.kind not in TEXT_KINDS:
+        return y.dtype.kind == "b"
+    words = {str(label).lower() for label in y.ravel().tolist() if not is_missing(label)}
+    return words <= RIGHT_OR_WRONG
 
 
 def hide_label(value: Any, ignored: Any) -> tuple[Array, NDArray[np.bool_]]:

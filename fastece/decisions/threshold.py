@@ -11,7 +11,7 @@
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Self, Unpack
 
 import numpy as np
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from fastece.data.containers import as_probabilities, index_of, warn_of_index
 from fastece.data.errors import InputError, InputTypeError, warn
-from fastece.data.labels import LabelledRows, as_groups
+from fastece.data.labels import LabelledRows, are_right_or_wrong, as_groups
 from fastece.data.options import ReadingKeywords, ReadingOptions, shows_options
 from fastece.data.parameters import check_choice, check_flag, check_integer
+from fastece.data.predictions import Predictions
 from fastece.data.reading import read_problems
 from fastece.data.table import SETTINGS, class_count
 from fastece.decisions.promises import Choice, RankedRows, choose, rank_rows
@@ -103,6 +104,8 @@ class Threshold(Result):
     n_classes: int
     n: int
     n_groups: int | None
+    # Whether labels were those of hits, which no setting takes for classes.
+    _is_of_hits: bool = field(default=False, repr=False)
 
     def __call__(self, y_prob: Any, by: Any = None) -> NDArray[np.bool_]:
         """Return which rows (n,) may act alone.
@@ -166,7 +169,7 @@ class Threshold(Result):
 
     def document(self) -> Document:
         """Describe the threshold, or one for each value, as a table."""
-        notes = [LABEL_1] if self.setting == "binary" else []
+        notes = [LABEL_1] if self.setting == "binary" and not self._is_of_hits else []
         notes += group_notes(self.n_groups)
         title = f"Threshold, setting {self.setting}: {sample_text(self)}"
         is_missing = self.labels is None and math.isnan(self.value)
@@ -287,7 +290,9 @@ def threshold_of_ranking(
     ranking: Mapping[Any, RankedRows],
     accuracy: float,
     confidence: float,
+    *,
     from_logits: bool = False,
+    is_of_hits: bool = False,
 ) -> Threshold:
     """Choose the threshold of the ranked rows of a call, or one for each label."""
     alpha = (1 - confidence) / len(ranking)
@@ -319,6 +324,7 @@ def threshold_of_ranking(
         n_classes=table.n_classes,
         n=call.n,
         n_groups=call.n_groups,
+        _is_of_hits=is_of_hits,
     )
 
 
@@ -426,4 +432,8 @@ def choose_threshold(
         axes = call.tables[0].find_axes("y_prob", y_prob)
         column = as_groups(axes.flatten("by", by), axes.n)
     from_logits = bool(options.get("from_logits", False))
-    return threshold_of_ranking(call, rank_call(call, column), accuracy, confidence, from_logits)
+    labels = y_true.arrays[0] if isinstance(y_true, Predictions) else y_true
+    return threshold_of_ranking(
+        call, rank_call(call, column), accuracy, confidence, from_logits=from_logits,
+        is_of_hits=are_right_or_wrong(labels),
+    )  # fmt: skip

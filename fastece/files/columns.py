@@ -9,17 +9,21 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Any
 
 import numpy as np
 
 from fastece.data.containers import SEPARATORS, first_number, label_text
 from fastece.data.errors import BadArgumentError, InputError
+from fastece.data.labels import are_right_or_wrong
 from fastece.data.parameters import check_integer
 from fastece.files.cells import MISSING_RULE, NUMBER, Texts, read_labels, read_numbers
 from fastece.files.tables import Columns, Table
 
 # Columns of the true and the predicted label, and of the confidence of the prediction.
 PAIR_COLUMNS = ("true_label", "pred_label", "confidence")
+# Names by which a column shows that it holds whether predictions were right.
+NAMES_OF_HITS = frozenset({"correct", "is_correct", "was_correct", "correctness"})
 LAYOUTS = "y_true,y_prob or y_true,p_0,...,p_{K-1} or " + ",".join(PAIR_COLUMNS)
 # Characters by which a name is a pattern of names.
 WILDCARDS = frozenset("*?[")
@@ -243,6 +247,21 @@ def distinct_labels(label: str, batch: Columns) -> set[str]:
     if isinstance(labels, Texts):
         return set(labels.words)
     return {label_text(x) for x in np.unique(labels)} if labels.ndim == 1 else set()
+
+
+def are_hits(label: str, probability: str, outcomes: Any) -> bool:
+    """Decide whether labels mean that predictions were right or wrong.
+
+    Its name shows it, or right and wrong beside a column of confidences.
+    """
+    if last_part(label) in NAMES_OF_HITS:
+        return True
+    return last_part(probability) == PAIR_COLUMNS[2] and are_right_or_wrong(outcomes)
+
+
+def last_part(name: str) -> str:
+    """Return the last part of a name, which may be a path into an object."""
+    return name.lower().rpartition(".")[2]
 
 
 # --- columns that are not there -------------------------------------------------------------------

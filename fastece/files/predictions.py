@@ -40,9 +40,15 @@ from fastece.files.cells import (
     read_numbers,
     select_cells,
 )
-from fastece.files.columns import PAIR_COLUMNS, ChosenColumns, ReadOptions, choose_columns
+from fastece.files.columns import (
+    PAIR_COLUMNS,
+    ChosenColumns,
+    ReadOptions,
+    are_hits,
+    choose_columns,
+)
 from fastece.files.formats import open_table
-from fastece.files.logs import TASK_COLUMN, is_harness, open_log, read_harness
+from fastece.files.logs import TASK_COLUMN, LogTable, is_harness, open_log, read_harness
 from fastece.files.tables import Columns, JsonObjects, Table, refusing_broken
 
 # Positions of rows in a file, from 0 on.
@@ -65,13 +71,16 @@ class FilePredictions:
     Attributes
     ----------
     y_true : ndarray, (n,)
-        Labels, or whether each prediction is right (`pairs`).
+        Labels, or whether each prediction is right (`hits`).
     y_prob : ndarray or NamedColumns, (n,) or (n, K)
         Columns that the caller names keep their names.
     label : ndarray, (n,)
-        The true label, also where `y_true` shows whether the prediction is right.
+        The true label, which all models have in common; of hits alone True, as the answer of every
+        model should be right.
+    hits : bool
+        Whether rows are hits and confidences of predictions, which is a binary problem.
     pairs : bool
-        Whether rows are hits and confidences of the top label, which is a binary problem.
+        Whether hits are made of true and predicted labels.
     classes : int or None
         Number of classes behind the top label, where the caller knows it.
     from_logits : bool
@@ -94,6 +103,7 @@ class FilePredictions:
     y_true: NDArray[Any]
     y_prob: Any
     label: NDArray[Any]
+    hits: bool = False
     pairs: bool = False
     classes: int | None = None
     from_logits: bool = False
@@ -450,6 +460,11 @@ class Reader:
             (name,) = chosen.labels
             place = f"{self.table.file}: column {name}"
             warn_of_predicted_labels(name, label, np.asarray(prob), prob_names, place)
+        hits = chosen.are_pairs
+        if not hits and np.ndim(prob) == 1:
+            is_log = isinstance(self.table, LogTable)
+            hits = is_log or are_hits(chosen.labels[0], prob_names[0], y_true)
+            label = np.ones(len(y_true), bool) if hits else label
         weights = chosen.others.get("sample_weight")
         others = {
             argument: decode_labels([columns[name]])[0]
@@ -464,6 +479,7 @@ class Reader:
             y_true=y_true,
             y_prob=prob,
             label=label,
+            hits=hits,
             pairs=chosen.are_pairs,
             classes=self.options.classes,
             from_logits=self.table.from_logits,
@@ -590,7 +606,7 @@ class Reader:
             codes = np.array([known[word] for word in label.words])[label.codes]
             rows.columns[name] = Texts(codes, self.words)
         predictions = self.interpret(rows)
-        is_text = predictions.label.dtype.kind in "OUST"
+        is_text = predictions.y_true.dtype.kind in "OUST"
         if is_text and not self.options.labels:
             refuse_unknown_label(predictions)
         elif isinstance(label, Texts):
@@ -649,7 +665,7 @@ def decode_each(columns: Sequence[Any]) -> list[NDArray[Any]]:
 
 def refuse_unknown_label(predictions: FilePredictions) -> None:
     """Raise the error of the first label that is no number of a class."""
-    are_numbers = [bool(INTEGER.fullmatch(str(x))) for x in predictions.label.tolist()]
+    are_numbers = [bool(INTEGER.fullmatch(str(x))) for x in predictions.y_true.tolist()]
     # A text that is a number is no class where another label is a text.
     index = 0 if all(are_numbers) else are_numbers.index(False)
     rule = (
@@ -657,7 +673,7 @@ def refuse_unknown_label(predictions: FilePredictions) -> None:
         "before all rows are read"
     )
     hint = "pass {labels}, in the order of the classes"
-    error = InputError("y_true", rule, index=index, value=predictions.label[index], hint=hint)
+    error = InputError("y_true", rule, index=index, value=predictions.y_true[index], hint=hint)
     predictions.locate(error)
     raise error
 

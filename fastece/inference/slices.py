@@ -24,7 +24,7 @@ from fastece.display.numbers import (
     smallest_p,
 )
 from fastece.display.pictures import draw_slices
-from fastece.display.results import Record, Result, group_notes, sample_text
+from fastece.display.results import MIN_GROUPS, Record, Result, group_notes, sample_text
 from fastece.inference.estimate import INVERSION, POSTERIOR, Estimate, estimate_of
 from fastece.inference.joint import joint_p_values
 from fastece.inference.selections import (
@@ -53,6 +53,12 @@ if TYPE_CHECKING:
 # Slices of fewer effective rows have a note in the table.
 MIN_ROWS = 20
 TOO_FEW = "too few rows"
+# The note of slices of few groups, and its sentence where all rows together have enough of them.
+FEW_GROUPS = "few groups"
+FEW_GROUPS_OF_SLICES = (
+    f"With fewer than {MIN_GROUPS} groups in a slice, how much its rows depend on each other is "
+    "hardly known: its interval and p-value may be too sure."
+)
 # Remarks on a slice whose p-value and interval disagree on an error of 0, which a test finds before
 # its size is known.
 SIZE_UNCERTAIN = "size uncertain"
@@ -101,7 +107,7 @@ class Slice(Record):
         The p-value of this slice alone.
     note : str
         "too few rows" for a slice with `n_effective` below 20; for a class "never the label" where
-        `n` is 0; else "".
+        `n` is 0; and "few groups" for a slice with fewer than 20 groups; else "".
     """
 
     label: Any
@@ -164,7 +170,10 @@ class Slices(Result, Sequence[Slice]):
     @property
     def notes(self) -> list[str]:
         """Sentences that stand below the table."""
-        return group_notes(self.n_groups)
+        notes = group_notes(self.n_groups)
+        if not notes and any(FEW_GROUPS in row.note for row in self):
+            return [FEW_GROUPS_OF_SLICES]
+        return notes
 
     @property
     def test(self) -> str:
@@ -425,6 +434,9 @@ def make_slice(selection: Selection, result: SliceResult, p_value: float) -> Sli
     note = selection.note
     if not note and result.n_effective < MIN_ROWS:
         note = TOO_FEW
+    n_groups = result.estimate.n_groups
+    if n_groups is not None and n_groups < MIN_GROUPS:
+        note = f"{note}; {FEW_GROUPS}" if note else FEW_GROUPS
     low, high = result.estimate.confidence_interval
     return Slice(
         label=selection.label,

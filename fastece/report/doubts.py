@@ -16,6 +16,7 @@ from fastece.data.table import RowTable
 from fastece.display.numbers import first_of
 from fastece.kernels.types import I64
 from fastece.report.inputs import ReportInput
+from fastece.report.words import sentence
 
 # Level at which predicted and true classes must not be found dependent, for a sentence.
 INDEPENDENCE_LEVEL = 1e-4
@@ -60,9 +61,14 @@ def describe_impossible_outcomes(inputs: ReportInput) -> str:
         return ""
     rows = sorted({*inputs.table.callers[is_impossible].tolist()})
     names = first_of(rows, inputs.request.row_name)
+    fault = "The outcome had the predicted probability 0"
+    if inputs.request.pairs:
+        is_right = inputs.table.view().y[is_impossible] > 0
+        faults = ["a confidence of 100 % was wrong"] if not is_right.all() else []
+        faults += ["a confidence of 0 % was right"] if is_right.any() else []
+        fault = sentence(" or ".join(faults))
     return (
-        f"The outcome had the predicted probability 0 in {names}: no calibrated model allows that, "
-        "so the test of calibration rejects."
+        f"{fault} in {names}: no calibrated model allows that, so the test of calibration rejects."
     )
 
 

@@ -43,7 +43,8 @@ def choose_thresholds(inputs: ReportInput) -> dict[str, Any]:
     call = inputs.call_with(table, {"": ESTIMATORS["accuracy"]})
     ranking = rank_call(call)
     thresholds = [
-        threshold_of_ranking(call, ranking, accuracy, call.level) for accuracy in ACCURACIES
+        threshold_of_ranking(call, ranking, accuracy, call.level, is_of_hits=inputs.request.pairs)
+        for accuracy in ACCURACIES
     ]
     return {"thresholds": thresholds}
 
@@ -80,7 +81,7 @@ def describe_thresholds(report: Report) -> list[Section]:
         "least this score are right at least that often, although the score was chosen on these "
         "data. Without a score, no such promise can be made."
     ]
-    if thresholds[0].setting != "confidence":
+    if thresholds[0].setting != "confidence" and not report.pairs:
         notes.append(LABEL_1)
     return [Section("Which predictions may act alone", table=table, notes=notes)]
 

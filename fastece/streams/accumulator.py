@@ -158,8 +158,8 @@ class Accumulator(TableMaker):
 
     @shows_options
     def update(
-        self, y_true: Any, y_prob: Any, sample_weight: Any = None, row_offset: int | None = None,
-        groups: Any = None, **options: Unpack[BatchKeywords],
+        self, y_true: Any, y_prob: Any = None, sample_weight: Any = None,
+        row_offset: int | None = None, groups: Any = None, **options: Unpack[BatchKeywords],
     ) -> Self:  # fmt: skip
         """Add a batch of rows.
 
@@ -188,6 +188,9 @@ class Accumulator(TableMaker):
             These are the rows of several processes, see `CalibrationMetric.sync`.
         """
         check_names(options, BatchKeywords)
+        if isinstance(y_true, TableMaker):
+            rule = f"must be labels, and here is {y_true!r}"
+            raise InputTypeError("y_true", rule, hint="merge adds the rows of another Accumulator")
         reading = self._state.settings.reading
         if options or sample_weight is not None:
             reading = replace(reading, sample_weight=sample_weight, **options)

@@ -4,6 +4,8 @@ import csv as csv_module
 import io
 import json
 import re
+import shlex
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ import pytest
 import fastece
 from helpers.command_line import as_json, failure, run, text, values
 
+DOCS = Path(__file__).parents[2] / "docs"
 rng = np.random.default_rng(5)
 N = 120
 P = rng.random(N).round(4)
@@ -207,6 +210,180 @@ def test_two_columns_that_pair_rows_differently_need_an_option(capsys, put):
     assert by_id["note"] == "as it is (a), rows paired by the column id (b)"
     by_line = as_json(capsys, "compare", first, second, "--id", "line", *COMPARE[:2])
     assert by_line["note"] == ""
+
+
+# Answers of two models to the same questions: whether each is right, and its confidence.
+RIGHT = rng.random((2, N)) < np.stack([P, OTHER])
+WORDS = np.array(["wrong", "right"])
+
+
+def lines_of(rows):
+    return "".join(f"{json.dumps(row)}\n" for row in rows)
+
+
+def answers_as_json(right, confidence, ids):
+    names = ("id", "correct", "stated")
+    columns = zip(ids, right.tolist(), confidence.tolist(), strict=True)
+    return lines_of(dict(zip(names, row, strict=True)) for row in columns)
+
+
+def answers_as_log(right, confidence, ids):
+    """Attempts of inspect, each at a question of its own."""
+    columns = zip(ids, np.where(right, "C", "I").tolist(), confidence.tolist(), strict=True)
+    return lines_of(
+        {"id": k, "epoch": 1, "scores": {"judge": {"value": v, "metadata": {"confidence": c}}}}
+        for k, v, c in columns
+    )
+
+
+ANSWERS = {
+    "a bool by its name": (answers_as_json, "--y-true correct --y-prob stated"),
+    "0 or 1 by its name": (
+        lambda right, p, ids: csv(id=ids, correct=right.astype(int), p=p),
+        "--y-true correct --y-prob p",
+    ),
+    "words beside a confidence": (
+        lambda right, p, ids: csv(id=ids, grade=WORDS[right.astype(int)], confidence=p),
+        "--y-true grade --y-prob confidence --pos-label right",
+    ),
+    "percents": (
+        lambda right, p, ids: csv(id=ids, ok=right, confidence=[f"{100 * x:.2f}%" for x in p]),
+        "--y-true ok --y-prob confidence --percent",
+    ),
+    "a log": (answers_as_log, ""),
+    "a log with named columns": (
+        answers_as_log,
+        "--y-true scores.judge.value --y-prob scores.judge.metadata.confidence --pos-label C",
+    ),
+}
+
+
+@pytest.mark.parametrize("form", ANSWERS)
+@pytest.mark.parametrize("order", [np.arange(N), ORDER], ids=["one order", "two orders"])
+def test_models_that_are_right_or_wrong_by_themselves_are_compared(capsys, put, form, order):
+    write, line = ANSWERS[form]
+    new = put("new.jsonl", write(RIGHT[0], P, IDS))
+    old = put("old.jsonl", write(RIGHT[1][order], OTHER[order], np.array(IDS)[order].tolist()))
+    errors = [
+        fastece.ece(right, p, estimator="ece_bayes")
+        for right, p in zip(RIGHT, (P, OTHER), strict=True)
+    ]
+    gate = ("--max-error", 1, "--max-increase", 1, "--baseline", old)
+    code, out, err = run(capsys, "check", new, *gate, *line.split(), "--json")
+    assert (code, err) == (0, "")
+    checked = json.loads(out)
+    found = [row["value"] for row in checked["rows"]]
+    assert found == pytest.approx([errors[0], errors[0] - errors[1]], abs=1e-9)
+    is_paired = "rows paired by the column" in checked["note"]
+    assert is_paired == (order is ORDER)
+    assert "line by line" not in checked["note"]
+    compared = as_json(capsys, "compare", new, old, *COMPARE[:2], *line.split())
+    first = compared["differences"][0]
+    assert [first["a"], first["b"]] == pytest.approx(errors, abs=1e-9)
+    # To guess whether an answer is right has an accuracy that nobody asks for.
+    assert "accuracy" not in {score["name"] for score in compared["scores"]}
+
+
+def test_the_commands_of_the_tutorial_compare_two_language_models(capsys, put):
+    page = (DOCS / "tutorials/language_model.md").read_text(encoding="utf-8")
+    section = page.partition("## Two models on the same questions")[2].partition("\n## ")[0]
+    (row,) = re.findall(r"`(\{.*\})`", section)
+    for name, right, p, order in (("new", RIGHT[0], P, ...), ("old", RIGHT[1], OTHER, ORDER)):
+        columns = zip(np.array(IDS)[order], right[order], p[order], strict=True)
+        rows = [(str(key), bool(hit), float(x)) for key, hit, x in columns]
+        names = tuple(json.loads(row))
+        put(f"{name}.jsonl", lines_of(dict(zip(names, values, strict=True)) for values in rows))
+    (block,) = re.findall(r"```sh\n(.*?)```", section, re.DOTALL)
+    commands = block.replace("\\\n", " ").splitlines()
+    assert [shlex.split(command)[:2] for command in commands] == [
+        ["fastece", "compare"], ["fastece", "check"]
+    ]  # fmt: skip
+    for command in commands:
+        code, out, err = run(capsys, *shlex.split(command)[1:], "--resamples", 9)
+        assert (code in (0, 1, 3), err) == (True, "")
+        assert "rows paired by the column id" in " ".join(out.split())
+
+
+def test_hits_are_read_as_pairs_of_labels_that_show_them(capsys, put):
+    files = {}
+    for name, right, p in zip("ab", RIGHT, (P, OTHER), strict=True):
+        hits = csv(id=IDS, correct=right.astype(int), confidence=p)
+        pairs = csv(
+            id=IDS, true_label=["A"] * N, pred_label=np.where(right, "A", "B"), confidence=p
+        )
+        files[name] = (put(f"{name}.csv", hits), put(f"{name}_pairs.csv", pairs))
+    columns = ("--y-true", "correct", "--y-prob", "confidence")
+    hits, pairs = zip(*files.values(), strict=True)
+    found = as_json(capsys, "compare", *hits, *columns, *COMPARE[:2])
+    expected = as_json(capsys, "compare", *pairs, *COMPARE[:2])
+    for name in ("differences", "scores", "verdict", "setting"):
+        assert found[name] == expected[name]
+    for option in ([], ["--stream"]):
+        found, expected = (
+            as_json(capsys, "report", hits[0], *columns, *option),
+            as_json(capsys, "report", pairs[0], *option),
+        )
+        named = {"title": "", "stream": None}  # the file, and its bytes
+        assert {**found, **named} == {**expected, **named}
+        assert found["accuracy"] == pytest.approx(RIGHT[0].mean())
+
+
+@pytest.mark.parametrize(
+    ("right", "confidence", "fault"),
+    [
+        ([0, 1], [1.0, 0.9], "A confidence of 100 % was wrong in line 2"),
+        ([1, 1], [0.0, 0.9], "A confidence of 0 % was right in line 2"),
+        ([0, 1], [1.0, 0.0], "A confidence of 100 % was wrong or a confidence of 0 % was right in"),
+    ],
+)
+def test_a_confidence_that_cannot_be_is_named(capsys, put, right, confidence, fault):
+    table = csv(correct=[*right, *Y], confidence=[*confidence, *P])
+    columns = ("--y-true", "correct", "--y-prob", "confidence", "--resamples", 9)
+    report = as_json(capsys, "report", put("a.csv", table), *columns)
+    assert report["notes"][0].startswith(fault)
+    table = csv(y_true=[*right, *Y], y_prob=[*confidence, *P])
+    report = as_json(capsys, "report", put("a.csv", table), *columns[4:])
+    assert report["notes"][0].startswith("The outcome had the predicted probability 0 in line 2")
+
+
+def test_answers_that_no_column_pairs_have_a_note(capsys, put):
+    """With the same labels in both files there would be a sign that lines are the same rows."""
+    paths = [
+        put(f"{name}.csv", csv(correct=right.astype(int), confidence=p, source=["exam"] * N))
+        for name, right, p in zip("ab", RIGHT, (P, OTHER), strict=True)
+    ]
+    columns = ("--y-true", "correct", "--y-prob", "confidence", *COMPARE[:2])
+    report = as_json(capsys, "compare", *paths, *columns)
+    assert "rows paired line by line, as no column shows which belong together" in report["note"]
+    question = [f"question {k // 2}" for k in range(N)]
+    for path, right, p in zip(paths, RIGHT, (P, OTHER), strict=True):
+        path.write_text(csv(correct=right.astype(int), confidence=p, question=question))
+    for option in ([], ["--groups", "question"]):
+        assert as_json(capsys, "compare", *paths, *columns, *option)["note"] == ""
+
+
+@pytest.mark.parametrize("option", ["--soft", "--votes asked", "--counts asked"])
+def test_shares_of_right_answers_must_be_those_of_both_models(capsys, put, option):
+    first, second = (
+        put(
+            f"{name}.csv",
+            csv(id=IDS, asked=[4] * N, correct=right / 4 if option == "--soft" else right, p=p),
+        )
+        for name, right, p in zip("ab", 3 * RIGHT.astype(int), (P, OTHER), strict=True)
+    )
+    line = ("--y-true", "correct", "--y-prob", "p", *option.split(), *COMPARE[:2])
+    assert "must have the labels of" in failure(capsys, "compare", first, second, *line)
+    assert as_json(capsys, "compare", first, first, *line)["differences"][0]["difference"] == 0
+
+
+def test_outcomes_that_all_models_share_must_be_the_same(capsys, put):
+    first, second = (
+        put(f"{name}.csv", csv(died=right, risk=p))
+        for name, right, p in zip("ab", RIGHT, (P, OTHER), strict=True)
+    )
+    message = failure(capsys, "compare", first, second, "--y-true", "died", "--y-prob", "risk")
+    assert "must have the labels of" in message
+    assert "name the column 'correct' if it says whether each model was right" in message
 
 
 # --- files that are written -----------------------------------------------------------------------

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 
+import fastece
 from fastece.cli import main
 from fastece.decisions import Threshold, choose_threshold
 from helpers.command_line import failure
@@ -81,7 +82,27 @@ def test_an_answer_of_little_confidence_is_never_let_pass(capsys, answers, tmp_p
         assert "which is a binary problem" in error
 
 
-def test_a_value_of_by_without_a_score_is_exit_code_1(capsys, write):
+def test_only_labels_of_classes_have_predictions_of_either_label(capsys, data, path, answers):
+    note = "the setting confidence takes predictions of either label"
+    paths, correct, confidence = answers
+    for argv in ([paths[0], *COLUMNS], [paths[1], *COLUMNS], [path]):
+        assert main(["threshold", *argv, "--accuracy", "0.8"]) == 0
+        printed = " ".join(capsys.readouterr().out.split())
+        assert (note in printed) == (argv == [path])
+    words = np.where(correct, "right", "wrong")
+    table = fastece.Predictions(correct, confidence)
+    for threshold in (
+        choose_threshold(correct, confidence, accuracy=0.8),
+        choose_threshold(words, confidence, accuracy=0.8, pos_label="right"),
+        choose_threshold(table, accuracy=0.8),
+    ):
+        assert note not in " ".join(str(threshold).split())
+    assert note in " ".join(str(choose_threshold(*data)).split())
+    report = fastece.calibration_report(*data, n_resamples=9)
+    assert note in " ".join(str(report).split())
+
+
+def test_a_value_of_by_without_a_score_is_exit_code_1(capsys, write, tmp_path):
     rng = np.random.default_rng(0)
     confidence = rng.beta(9, 1, 600)
     right = rng.random(600) < confidence
@@ -91,8 +112,11 @@ def test_a_value_of_by_without_a_score_is_exit_code_1(capsys, write):
     ]
     path = str(write("\n".join(["y_true,y_prob,site", *rows])))
     assert main(["threshold", path, "--accuracy", "0.85"]) == 0
-    assert main(["threshold", path, "--accuracy", "0.85", "--by", "site"]) == 1
-    assert "1 of 2 values" in capsys.readouterr().out
+    saved = ["--save", str(tmp_path / "by.json")]
+    assert main(["threshold", path, "--accuracy", "0.85", "--by", "site", *saved]) == 1
+    printed = capsys.readouterr().out
+    assert "1 of 2 values" in printed
+    assert "by.json (with it no row of values without a score may act)" in printed
 
 
 def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(capsys, write):
@@ -104,10 +128,13 @@ def test_weighted_rows_without_a_miss_are_a_warning_in_options_of_the_command(ca
     assert captured.err.endswith("leave --weights out if misses weigh as much as hits\n")
 
 
-def test_without_a_threshold_the_accuracy_that_rows_support_is_shown(capsys, data, path):
+def test_without_a_threshold_the_accuracy_that_rows_support_is_shown(capsys, data, path, tmp_path):
     y, p = data
-    assert main(["threshold", path, "--accuracy", "0.999"]) == 1
+    saved = tmp_path / "none.json"
+    assert main(["threshold", path, "--accuracy", "0.999", "--save", str(saved)]) == 1
     printed = " ".join(capsys.readouterr().out.split())
+    assert "none.json (with it no row may act)" in printed
+    assert not Threshold.from_json(saved.read_text())(p).any()
     assert "No score is found from which predictions are right in at least 99.9 %" in printed
     assert "coverage" not in printed  # a table of dashes
     percent, score = re.search(r"support is (\d+) %, from the score (\S+) on", printed).groups()

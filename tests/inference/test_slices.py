@@ -219,6 +219,26 @@ def test_weights_scale_and_groups_without_any_do_not_exist():
     assert numbers(without) == numbers(table)
 
 
+def test_slices_of_few_groups_have_a_note():
+    y, p, _ = data(1200)
+    site = np.arange(1200) % 3
+    patient = np.arange(1200) // 2
+
+    def notes(groups):
+        table = slices(y, p, by=site, groups=groups)
+        found = {note for row in table for note in row.note.split("; ")} - {TOO_FEW}
+        return found, "may be too sure" in str(table)
+
+    assert notes(None) == ({""}, False)
+    assert notes(patient) == ({""}, False)
+    # Each slice has nine of 27 groups, one of three, or all of 19.
+    assert notes(patient % 9 + 9 * site) == ({"few groups"}, True)
+    assert notes(site) == ({"few groups"}, True)
+    assert notes(patient % 19) == ({"few groups"}, True)
+    few = slices(y[:40], p[:40], by=site[:40], groups=patient[:40])
+    assert {row.note for row in few} == {"too few rows; few groups"}
+
+
 def test_class_vectors_have_a_value_for_each_group():
     true, prob = classes(60)
     by = np.arange(60) % 2

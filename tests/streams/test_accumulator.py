@@ -348,6 +348,9 @@ def test_a_state_equals_only_states():
     with pytest.raises(TypeError):
         1 + state
     assert_refused(lambda: state.merge("state"), ["Accumulator"])
+    for table in (state, fastece.Predictions([0, 1], [0.2, 0.9])):
+        with pytest.raises(fastece.InputTypeError, match=r"^y_true: must be labels.*merge adds"):
+            state.update(table)
     before = arrays(state)
     assert_refused(lambda: state.merge(state), ["^other: ", "twice"])
     assert same_arrays(arrays(state), before)
