@@ -110,7 +110,7 @@ class StudyResult(Readable):
         error = f"95th percentile over draws of |estimate - truth|{division}"
         best = "best and bias: how often, and how far off on average, over sizes"
         note = f"{error}, median over the distributions; rank: mean over sizes; {best}."
-        seconds = ", ".join(f"{kind} {value:.0f}" for kind, value in self.seconds.items())
+        seconds = ", ".join(f"{kind} {value:.1f}" for kind, value in self.seconds.items())
         facts = {"seconds, all processes together": seconds, "files": str(self.folder)}
         return Section("run", facts=facts, notes=[note])
 
