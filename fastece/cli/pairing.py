@@ -62,9 +62,11 @@ def pair_rows(
     same = [name for name in names if np.array_equal(cells[name], other_cells[name])]
     orders = find_orders(cells, other_cells, [name for name in names if name not in same])
     if not orders:
-        # Columns that are the same in both show it, and so do labels, which are compared later.
-        shown = [first.label, *(cells[name] for name in same)]
-        return other if any(map(have_several_values, shown)) else with_note(other, LINE_BY_LINE)
+        # Lines belong together that have the same cells, or the same labels, compared later.
+        common_columns = [first.label, *(cells[name] for name in same)]
+        if any(map(have_several_values, common_columns)):
+            return other
+        return with_note(other, LINE_BY_LINE)
     name, order = next(iter(orders.items()))
     orders |= find_orders(cells, other_cells, same)
     for other_name, other_order in orders.items():

@@ -104,7 +104,7 @@ class Threshold(Result):
     n_classes: int
     n: int
     n_groups: int | None
-    # Whether labels were those of hits, which no setting takes for classes.
+    # Whether the labels say that predictions were right or wrong, and so name no classes.
     _is_of_hits: bool = field(default=False, repr=False)
 
     def __call__(self, y_prob: Any, by: Any = None) -> NDArray[np.bool_]:

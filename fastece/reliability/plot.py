@@ -259,8 +259,10 @@ def reliability_plot(
     kind = check_choice("curve", curve, CURVES)
     if by is not None and isinstance(y_prob, Mapping):
         raise InputError("by", "goes with one model, and {y_prob} is a dict of models")
-    for name in FIXED.keys() & options.keys():
-        raise InputTypeError(name, "is fixed in reliability_plot, with the error of 'ece_bayes'")
+    for name in FIXED:
+        if name in options:
+            rule = "is fixed in reliability_plot, with the error of 'ece_bayes'"
+            raise InputTypeError(name, rule)
     models = {}
     for name, prob in models_by_name(y_prob).items():
         call = read_call("reliability_plot", y_true, {"y_prob": prob}, 0, **FIXED, **options)

@@ -320,9 +320,9 @@ def measure_curve(call: Call) -> CurveDistances:
 def measure_distances(posterior: Posterior, curves: Curves, level: float) -> dict[str, Quantity]:
     """Compute mean, median, 0.9 quantile and largest of the posterior mean distances.
 
-    Intervals are those of the posterior of the mean, with the distances of drawn curves in place of
-    their errors. A drawn curve is rougher than the posterior mean, so that its largest distances
-    are larger; those of all draws are divided by the factor that this makes in their mean.
+    E50, E90 and Emax have intervals like ICI, from their values on drawn curves. Drawn curves are
+    rougher than the mean of all, and their largest distances too large: a factor brings the mean
+    of each quantity over the draws to its value.
     """
     weight = curves.rows.cells[0]
 

@@ -20,8 +20,9 @@ from fastece.estimators.risk import distance_quantiles
 
 F64 = NDArray[np.float64]
 POPULATION = 200_000
-DISTANCES = ("ici", "e50", "e90", "emax")
-QUANTITIES = ("oe", "slope", "c_statistic", *DISTANCES)
+# Attributes of a validation, and their names in the table.
+STATISTICS = {"oe": "O/E", "slope": "slope", "c_statistic": "C"}
+DISTANCES = {"ici": "ICI", "e50": "E50", "e90": "E90", "emax": "Emax"}
 
 
 class Law(NamedTuple):
@@ -68,21 +69,21 @@ def table_rows(options: Any) -> Iterator[list[str]]:
         of_population = population_values(law)
         for rows in options.sizes:
             rng = np.random.default_rng(rows)
-            holds, values, truths = [], [], []
+            holds, distances = [], []
             for _ in range(options.simulations):
                 x = rng.normal(law.mean, law.deviation, rows)
                 y = rng.random(rows) < law.risk(x)
                 found = validate(y, expit(x), n_resamples=0)
-                truth = [*of_population, *distances_at(x, law)]
-                quantities = [getattr(found, quantity) for quantity in QUANTITIES]
+                true_distances = distances_at(x, law)
+                truth = [*of_population, *true_distances]
+                quantities = [getattr(found, field) for field in (*STATISTICS, *DISTANCES)]
                 ends = np.array([quantity.confidence_interval for quantity in quantities])
                 holds.append((ends[:, 0] <= truth) & (truth <= ends[:, 1]))
-                values.append([quantity.value for quantity in quantities])
-                truths.append(truth)
+                values = [getattr(found, field).value for field in DISTANCES]
+                distances.append(np.column_stack([true_distances, values]))
             shares = [f"{100 * share:.1f}" for share in np.mean(holds, axis=0)]
-            first = len(QUANTITIES) - len(DISTANCES)
-            means = np.column_stack([np.mean(truths, axis=0), np.mean(values, axis=0)])[first:]
-            yield [name, f"{rows}", *shares, *(f"{mean:.3f}" for mean in means.ravel())]
+            means = [f"{mean:.3f}" for mean in np.mean(distances, axis=0).ravel()]
+            yield [name, f"{rows}", *shares, *means]
 
 
 def main() -> None:
@@ -91,11 +92,9 @@ def main() -> None:
     parser.add_argument("--simulations", type=int, default=200)
     parser.add_argument("--sizes", type=int, nargs="+", default=[300, 1200, 5000])
     options = parser.parse_args()
-    words = {"oe": "O/E", "slope": "slope", "c_statistic": "C", "ici": "ICI", "emax": "Emax"}
-    head = ["true risk", "rows", *(words.get(name, name.upper()) for name in QUANTITIES)]
-    for name in DISTANCES:
-        word = words.get(name, name.upper())
-        head += [f"{word}: truth", f"{word}: mean"]
+    head = ["true risk", "rows", *STATISTICS.values(), *DISTANCES.values()]
+    for name in DISTANCES.values():
+        head += [f"{name}: truth", f"{name}: mean"]
     write_table(options.out, "validate_coverage", head, table_rows(options))
 
 

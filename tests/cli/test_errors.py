@@ -294,22 +294,18 @@ def test_study_looks_for_modules_in_the_working_folder_only_for_an_estimator(
     assert sys.path == [*before, str(tmp_path)]  # last: it hides no other module
 
 
-@pytest.mark.parametrize("was_interrupted", [True, False])
-def test_what_numba_makes_of_an_interrupt_is_an_interrupt(
-    capsys, tmp_path, monkeypatch, was_interrupted
-):
+@pytest.mark.parametrize("cause", [KeyboardInterrupt, ValueError])
+def test_what_numba_makes_of_an_interrupt_is_an_interrupt(capsys, tmp_path, monkeypatch, cause):
     """An interrupt while a compiled function reads its constants comes as a SystemError."""
 
     def fail(*_, **__):
-        raise SystemError("with an exception set") from (
-            KeyboardInterrupt() if was_interrupted else ValueError()
-        )
+        raise SystemError("with an exception set") from cause()
 
     monkeypatch.chdir(tmp_path)
     (tmp_path / "a.csv").write_text(SMALL, encoding="utf-8")
     monkeypatch.setattr("fastece.cli.check.run", fail)
     line = ["check", "a.csv", "--max-error", "0.1"]
-    if was_interrupted:
+    if cause is KeyboardInterrupt:
         assert main(line) == 130
         assert capsys.readouterr().err == "fastece: interrupted\n"
     else:
