@@ -1,11 +1,10 @@
 """Recalibration: maps to better calibrated predictions, fitted to held-out rows.
 
 A map reads the outputs of a model and gives probabilities. To add one that is a softmax of linear
-functions of all logits, subclass `SoftmaxMap` and say which weights are fitted and which are
-penalised; one of the logit of each class alone, `LogisticMap` and its features; any other,
-`Calibrator` or `OneVsRest`. Then add it to `METHODS`: the checks of input and the files, which all
-maps share by their `PARAMETERS`, stay as they are. Begin to read in `calibrator.py`, then in
-`scaling.py`.
+functions of all logits, subclass `SoftmaxMap` and write its loss; one of the logit of each class
+alone, `LogisticMap` and its features; any other, `Calibrator` or `OneVsRest`. Then add it to
+`METHODS`: the checks of input and the files, which all maps share by their `PARAMETERS`, stay as
+they are. Begin to read in `calibrator.py`, then in `scaling.py`.
 
 ===================  ============================================================================
 file                 contents
@@ -13,11 +12,14 @@ file                 contents
 `calibrator.py`      `Calibrator`, the base class: fit, transform, options; `LogitMap` and its clip
 `outputs.py`         checked probabilities or logits, as logits or as the scores of one class
 `scaling.py`         maps of all logits of a row: temperature, vector and matrix scaling
+`structured.py`      vector and matrix scaling near to temperature scaling
+`ensemble.py`        a mixture of predictions before and after temperature scaling
 `one_vs_rest.py`     maps of one score, applied class by class
-`logistic.py`        Platt scaling and beta calibration
+`logistic.py`        Platt scaling, beta and quadratic calibration
 `binning.py`         histogram binning and scaling-binning
 `curves.py`          isotonic and curve calibration
 `prior.py`           another base rate, given or estimated
+`mixture.py`         shares of a mixture, of the greatest likelihood
 `losses.py`          losses with their derivatives, and the search for their minimum
 `methods.py`         `METHODS` and `recalibrate`; `folds.py` draws the folds
 `saved.py`           maps as plain values, and in files
@@ -35,8 +37,12 @@ from fastece.recalibration.binning import ScalingBinning as ScalingBinning
 from fastece.recalibration.calibrator import Calibrator as Calibrator
 from fastece.recalibration.curves import CurveCalibration as CurveCalibration
 from fastece.recalibration.curves import IsotonicCalibration as IsotonicCalibration
+from fastece.recalibration.ensemble import (
+    EnsembleTemperatureScaling as EnsembleTemperatureScaling,
+)
 from fastece.recalibration.logistic import BetaCalibration as BetaCalibration
 from fastece.recalibration.logistic import PlattScaling as PlattScaling
+from fastece.recalibration.logistic import QuadraticCalibration as QuadraticCalibration
 from fastece.recalibration.methods import METHODS as METHODS
 from fastece.recalibration.methods import recalibrate as recalibrate
 from fastece.recalibration.prior import PriorShift as PriorShift
@@ -45,3 +51,5 @@ from fastece.recalibration.saved import save as save
 from fastece.recalibration.scaling import MatrixScaling as MatrixScaling
 from fastece.recalibration.scaling import TemperatureScaling as TemperatureScaling
 from fastece.recalibration.scaling import VectorScaling as VectorScaling
+from fastece.recalibration.structured import StructuredMatrixScaling as StructuredMatrixScaling
+from fastece.recalibration.structured import StructuredVectorScaling as StructuredVectorScaling

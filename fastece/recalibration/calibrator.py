@@ -218,7 +218,9 @@ class Calibrator(ABC):
 class LogitMap(Calibrator):
     """A map of logarithms of probabilities, which a clip makes finite."""
 
-    SHARED_PARAMETERS = (Parameter("clip", low=MIN_CLIP, high=MAX_CLIP),)
+    SHARED_PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("clip", low=MIN_CLIP, high=MAX_CLIP),
+    )
 
     clip: float | None = None
 
@@ -247,6 +249,8 @@ def choose_clip(rows: LabelledOutputs) -> float:
     """
     if rows.from_logits:
         logits = rows.values
+        if np.isfinite(logits).all():
+            return MIN_CLIP
         if logits.ndim == 1:
             logits = two_columns(logits, from_logits=True)
         p = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -1,4 +1,4 @@
-"""Logistic maps of one score: Platt scaling and beta calibration."""
+"""Logistic maps of one score: Platt scaling, beta and quadratic calibration."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
@@ -148,28 +148,92 @@ class BetaCalibration(LogisticMap):
         return score.log_probabilities[:, ::-1] * [1, -1]  # log(s) and -log(1 - s)
 
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
-        best = self._fit_powers(problem, uses_a=True, uses_b=True)
-        if not is_increasing(best):
-            constrained = [
-                self._fit_powers(problem, uses_a=True, uses_b=False),
-                self._fit_powers(problem, uses_a=False, uses_b=True),
-                self._fit_powers(problem, uses_a=False, uses_b=False),
-            ]
-            best = min(filter(is_increasing, constrained), key=lambda minimum: minimum.loss)
-        return BinaryFit(best.theta.tolist(), best.warning)
+        line = fit_rising_line(self._features(problem.score), self._targets(problem), problem)
+        return BinaryFit(line.theta.tolist(), line.warning)
 
-    def _fit_powers(self, problem: BinaryProblem, *, uses_a: bool, uses_b: bool) -> Minimum:
-        """Find a, b and c of the smallest log loss; a parameter that is not used is 0."""
-        is_used = np.array([uses_a, uses_b, True])
-        features = self._features(problem.score)[:, is_used[:2]]
-        minimum = fit_line(features, self._targets(problem), problem)
+
+@dataclass(kw_only=True, eq=False)
+class QuadraticCalibration(LogitMap, OneVsRest):
+    """Quadratic calibration: a parabola of the log odds that does not fall where rows are.
+
+    The map is ``sigmoid(a + b z + c z**2)`` of the log odds z.
+
+    Parameters
+    ----------
+    clip : float, optional
+        The smallest distance of a score from 0 and 1, as in `TemperatureScaling`.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float, or (K,) float64 arrays
+    low_, high_ : float, or (K,) float64 arrays
+        The smallest and the largest log odds of the rows. The parabola does not fall between them,
+        and beyond them goes on as its tangent.
+    clip_ : float
+    n_classes_ : int
+
+    Notes
+    -----
+    Where the log odds of both classes have normal distributions with different variances, the
+    probability of class 1 is such a sigmoid (Berta, Holzmüller, Jordan and Bach 2026, "Structured
+    matrix scaling for multi-class calibration"). A parabola that does not fall between `low_` and
+    `high_` is a sum of ``(z - low)**2`` and ``-(high - z)**2`` with weights of 0 or more, and a
+    constant; the log loss is convex in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.recalibration import QuadraticCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.uniform(-2, 2, 20_000)
+    >>> y = rng.random(z.size) < 1 / (1 + np.exp(-z - 0.2 * z**2))
+    >>> model = QuadraticCalibration(from_logits=True).fit(z, y)
+    >>> print(f"{model.a_:.1f} + {model.b_:.1f} z + {model.c_:.1f} z**2")
+    0.0 + 1.0 z + 0.2 z**2
+    """
+
+    title = "quadratic calibration"
+    PARAMETERS = tuple(map(Parameter, ("a", "b", "c", "low", "high")))
+
+    def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
+        z = problem.score.logit
+        low = float(z.min())
+        high = float(z.max())
+        features = np.column_stack([(z - low) ** 2, -((high - z) ** 2)])
+        line = fit_rising_line(features, problem.outcome.astype(np.float64), problem)
+        convex, concave, constant = line.theta.tolist()
+        a = constant + convex * low**2 - concave * high**2
+        b = 2 * (concave * high - convex * low)
+        return BinaryFit((a, b, convex - concave, low, high), line.warning)
+
+    def _map_one(self, score: Score, a: float, b: float, c: float, low: float, high: float) -> F64:
+        z = score.logit
+        inside = z.clip(low, high)
+        return sigmoid(a + b * inside + c * inside**2 + (b + 2 * c * inside) * (z - inside))
+
+
+def fit_rising_line(features: F64, target: F64, problem: BinaryProblem) -> Minimum:
+    """Find weights of 0 or more of two features (n, 2), and an intercept, of the smallest log loss.
+
+    The loss is convex, so they are the unconstrained minimum, or the best with one of the weights,
+    or both, at 0.
+    """
+    best = fit_line(features, target, problem)
+    if is_rising(best):
+        return best
+    constrained = []
+    for is_used in ([True, False], [False, True], [False, False]):
+        minimum = fit_line(features[:, is_used], target, problem)
         theta = np.zeros(3)
-        theta[is_used] = minimum.theta
-        return minimum._replace(theta=theta)
+        theta[[*is_used, True]] = minimum.theta
+        constrained.append(minimum._replace(theta=theta))
+    return min(filter(is_rising, constrained), key=lambda minimum: minimum.loss)
 
 
-def is_increasing(minimum: Minimum) -> bool:
-    """Return whether neither a nor b is negative."""
+def is_rising(minimum: Minimum) -> bool:
+    """Return whether neither weight is negative."""
     return bool(minimum.theta[:2].min() >= 0)
 
 

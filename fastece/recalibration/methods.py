@@ -12,8 +12,9 @@ from fastece.data.parameters import check_choice, check_flag, check_integer, lis
 from fastece.recalibration.binning import HistogramBinning, ScalingBinning
 from fastece.recalibration.calibrator import Calibrator
 from fastece.recalibration.curves import CurveCalibration, IsotonicCalibration
+from fastece.recalibration.ensemble import EnsembleTemperatureScaling
 from fastece.recalibration.folds import draw_folds
-from fastece.recalibration.logistic import BetaCalibration, PlattScaling
+from fastece.recalibration.logistic import BetaCalibration, PlattScaling, QuadraticCalibration
 from fastece.recalibration.outputs import (
     LabelledOutputs,
     ModelOutputs,
@@ -22,14 +23,19 @@ from fastece.recalibration.outputs import (
 )
 from fastece.recalibration.prior import PriorShift
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
+from fastece.recalibration.structured import StructuredMatrixScaling, StructuredVectorScaling
 from fastece.resampling.engine import progress_callbacks
 
 METHODS: dict[str, type[Calibrator]] = {
     "temperature": TemperatureScaling,
+    "ets": EnsembleTemperatureScaling,
     "vector": VectorScaling,
     "matrix": MatrixScaling,
+    "svs": StructuredVectorScaling,
+    "sms": StructuredMatrixScaling,
     "platt": PlattScaling,
     "beta": BetaCalibration,
+    "quadratic": QuadraticCalibration,
     "isotonic": IsotonicCalibration,
     "histogram": HistogramBinning,
     "scaling_binning": ScalingBinning,
