@@ -10,7 +10,6 @@ from helpers.recalibration_cases import (
     CASES,
     METHOD_CASES,
     METHODS,
-    ONE_SCORE,
     PENALISED,
     PROBLEMS,
     VARIANTS,
