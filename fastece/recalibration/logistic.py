@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastece.data.errors import InputError
 from fastece.data.parameters import check_flag
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import LogitMap, Parameter
+from fastece.recalibration.code import Program
 from fastece.recalibration.losses import MIN_SCALE, LogisticLoss, Minimum, minimise
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import MIN_CLIP, BinaryProblem, Score, sigmoid
@@ -88,8 +90,29 @@ class PlattScaling(LogisticMap):
     def _features(self, score: Score) -> F64:
         return score.logit[:, None]
 
+    def _check_increasing(self) -> None:
+        refuse_negative_slope(self.slope_)
+
+    def _write_code(self, program: Program) -> None:
+        write_line(program, self.slope_, self.intercept_, self.clip_)
+        program.sigmoid("recalibrated", "line")
+
     def _targets(self, problem: BinaryProblem) -> F64:
         return smooth_targets(problem) if self.smooth else super()._targets(problem)
+
+
+def refuse_negative_slope(slope: float) -> None:
+    """Refuse an inverse of a map of two classes that decreases."""
+    if slope < 0:
+        rule = "must not be below 0 for an inverse: the map decreases"
+        raise InputError("slope_", rule, value=slope)
+
+
+def write_line(program: Program, slope: float, intercept: float, clip: float) -> None:
+    """Write the linear function of the log odds."""
+    program.define(slope=slope, intercept=intercept)
+    program.add_log_odds(clip)
+    program.value("line", "slope * z + intercept")
 
 
 def smooth_targets(problem: BinaryProblem) -> F64:
@@ -146,6 +169,15 @@ class BetaCalibration(LogisticMap):
 
     def _features(self, score: Score) -> F64:
         return score.log_probabilities[:, ::-1] * [1, -1]  # log(s) and -log(1 - s)
+
+    def _check_increasing(self) -> None:
+        """Accept the map, as neither a nor b is negative."""
+
+    def _write_code(self, program: Program) -> None:
+        program.define(a=self.a_, b=self.b_, c=self.c_)
+        program.add_log_probabilities(self.clip_)
+        program.value("line", "a * log_p1 - b * log_p0 + c")
+        program.sigmoid("recalibrated", "line")
 
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
         best = self._fit_powers(problem, uses_a=True, uses_b=True)

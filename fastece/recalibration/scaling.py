@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.containers import refuse_where
 from fastece.data.errors import warn
 from fastece.data.parameters import check_real
 from fastece.data.scores import MAX_ENTRIES_READ, softmax
 from fastece.kernels.types import F64, I64
 from fastece.recalibration.calibrator import MAX_PARAMETER, LogitMap, Parameter
+from fastece.recalibration.code import Program
 from fastece.recalibration.losses import (
     MIN_SCALE,
     Minimum,
@@ -23,6 +25,8 @@ from fastece.recalibration.outputs import MAX_LOGIT, LabelledOutputs, ModelOutpu
 
 # A mean log loss this near to log K, the loss of the constant prediction 1/K, is no better.
 MIN_GAIN = 1e-6
+# Logarithms of predictions may be so far below the clip by rounding.
+LOG_ROUNDING = 1e-12
 NO_TEMPERATURE = (
     "no temperature makes predictions better than none at all, so it is as good as infinite, and "
     "probabilities become 1/K"
@@ -107,6 +111,37 @@ class TemperatureScaling(LogitMap):
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits(), 1 / self.temperature_)
 
+    def _check_increasing(self) -> None:
+        """Accept the map, as a temperature is positive."""
+
+    def _invert_classes(self, outputs: ModelOutputs) -> F64:
+        # A smaller score would be clipped, and a logit of -inf as well.
+        lowest = -MAX_LOGIT if self.from_logits else np.log(self.clip_) - LOG_ROUNDING
+        rule = "is mapped to by no predictions, as one of them would have to be below clip_"
+        refuse_where("p", rule, outputs.values, lambda p: self._log_scores(p) < lowest)
+        log_score = self._log_scores(outputs.values)
+        return log_score if self.from_logits else np.exp(log_score)
+
+    def _log_scores(self, p: NDArray[Any]) -> F64:
+        """Compute the logarithms of the predictions (n, K) that are mapped to probabilities."""
+        from scipy.special import log_softmax
+
+        with np.errstate(divide="ignore"):
+            log_p = np.log(p.astype(np.float64))
+        return np.asarray(log_softmax(self.temperature_ * log_p, axis=1))
+
+    def _write_code(self, program: Program) -> None:
+        program.define(temperature=self.temperature_)
+        program.add_log_odds(self.clip_)
+        program.value("scaled", "z / temperature")
+        program.sigmoid("recalibrated", "scaled")
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.define(temperature=self.temperature_)
+        program.add_logits(self.clip_)
+        program.vector("scaled", "z[k] / temperature")
+        program.softmax("recalibrated", "scaled")
+
 
 @dataclass(kw_only=True, eq=False)
 class SoftmaxMap(LogitMap):
@@ -125,6 +160,22 @@ class SoftmaxMap(LogitMap):
     def _penalty(self, n_classes: int) -> F64:
         """Return the factor of the square of each entry (K, K + 1)."""
         return np.zeros((n_classes, n_classes + 1))
+
+    @abstractmethod
+    def _lines(self) -> tuple[F64, F64]:
+        """Return the weights (K, K) and the intercepts (K,) of the fitted functions."""
+
+    def _write_code(self, program: Program) -> None:
+        weights, intercepts = self._lines()
+        slope0, slope1 = weights[1] - weights[0]
+        program.define(slope1=slope1, intercept=intercepts[1] - intercepts[0])
+        if self.from_logits:  # The logit of class 0 is 0.
+            program.value("line", "slope1 * z + intercept")
+        else:
+            program.define(slope0=slope0)
+            program.add_log_probabilities(self.clip_)
+            program.value("line", "slope0 * log_p0 + slope1 * log_p1 + intercept")
+        program.sigmoid("recalibrated", "line")
 
     def _fit_lines(self, rows: LabelledOutputs) -> tuple[F64, F64]:
         """Find weights (K, K) and intercepts (K,) of the smallest loss; warn of none."""
@@ -194,6 +245,15 @@ class VectorScaling(SoftmaxMap):
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits() * self.weight_ + self.intercept_)
+
+    def _lines(self) -> tuple[F64, F64]:
+        return np.diag(self.weight_), self.intercept_
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.define(weight=self.weight_, intercept=self.intercept_)
+        program.add_logits(self.clip_)
+        program.vector("line", "weight[k] * z[k] + intercept[k]")
+        program.softmax("recalibrated", "line")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -265,3 +325,6 @@ class MatrixScaling(SoftmaxMap):
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits() @ self.weight_.T + self.intercept_)
+
+    def _lines(self) -> tuple[F64, F64]:
+        return self.weight_, self.intercept_
