@@ -60,7 +60,7 @@ class StepMap(OneVsRest):
     """
 
     @abstractmethod
-    def _scale(self, score: Score, *parameters: float) -> F64:
+    def _scale(self, score: Score, *parameters: Any) -> F64:
         """Compute the numbers (n,) whose bins are looked up."""
 
     @abstractmethod
@@ -83,12 +83,12 @@ class StepMap(OneVsRest):
         program.piece("recalibrated", formula, ends="ends", variable=program.input)
 
     def _steps_of_input(self) -> Steps:
-        """Return the steps as those of the prediction itself, of class 1 of two.
+        """Find the edges of bins among predictions of class 1 of two, before `_scale`.
 
         A score at an edge then is in the same bin in every language, though exponentials differ in
         their last bit.
         """
-        *scale, cut, value = (getattr(self, f"{parameter.name}_") for parameter in self.PARAMETERS)
+        *scale, cut, value = self._fitted_parameters()
 
         def scaled(values: F64) -> F64:
             return self._scale(self._column(values).score(1), *scale)
@@ -227,10 +227,12 @@ class ScalingBinning(LogitMap, StepMap):
         return sigmoid(slope * score.logit + intercept)
 
     def _check_increasing(self) -> None:
-        refuse_negative_slope(self.slope_)
+        slope, *_ = self._fitted_parameters()
+        refuse_negative_slope(slope)
 
     def _write_scale(self, program: Program) -> str:
-        write_line(program, self.slope_, self.intercept_, self.clip_)
+        slope, intercept, *_ = self._fitted_parameters()
+        write_line(program, slope, intercept, self.clip_)
         program.sigmoid("scaled", "line")
         return "scaled"
 

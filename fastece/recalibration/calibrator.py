@@ -214,7 +214,7 @@ class Calibrator(ABC):
         >>> from fastece.recalibration import PlattScaling
         >>> model = PlattScaling().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
         >>> print(model.inverse([0.2, 0.5]).round(3))
-        [0.29 0.5 ]
+        [0.285 0.5  ]
         """
         self._check_fitted("p", "has an inverse")
         if self.n_classes_ == 2:

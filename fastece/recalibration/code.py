@@ -36,7 +36,7 @@ SQL_DIALECT = "-- Other databases than SQLite call min and max LEAST and GREATES
 
 
 class Step(NamedTuple):
-    """A step of a program, which computes a value, or a vector with an entry for each class.
+    """A step of a program, which computes a number or a vector.
 
     Parameters
     ----------

@@ -37,12 +37,13 @@ class Interpolation(OneVsRest):
         """Accept the map, as values of its points do not decrease."""
 
     def _write_code(self, program: Program) -> None:
+        score, value = self._fitted_parameters()
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            slope = np.diff(self.value_) / np.diff(self.score_)
+            slope = np.diff(value) / np.diff(score)
         # A piece lies before each point, and one behind the last.
         program.define(
-            x=np.append(self.score_, 1.0),
-            y=np.append(self.value_, self.value_[-1]),
+            x=[*score, 1.0],
+            y=[*value, value[-1]],
             slope=[0.0, *np.nan_to_num(slope), 0.0],
         )
         program.add_probability()

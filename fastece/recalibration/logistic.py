@@ -91,10 +91,12 @@ class PlattScaling(LogisticMap):
         return score.logit[:, None]
 
     def _check_increasing(self) -> None:
-        refuse_negative_slope(self.slope_)
+        slope, _ = self._fitted_parameters()
+        refuse_negative_slope(slope)
 
     def _write_code(self, program: Program) -> None:
-        write_line(program, self.slope_, self.intercept_, self.clip_)
+        slope, intercept = self._fitted_parameters()
+        write_line(program, slope, intercept, self.clip_)
         program.sigmoid("recalibrated", "line")
 
     def _targets(self, problem: BinaryProblem) -> F64:
@@ -174,7 +176,8 @@ class BetaCalibration(LogisticMap):
         """Accept the map, as neither a nor b is negative."""
 
     def _write_code(self, program: Program) -> None:
-        program.define(a=self.a_, b=self.b_, c=self.c_)
+        a, b, c = self._fitted_parameters()
+        program.define(a=a, b=b, c=c)
         program.add_log_probabilities(self.clip_)
         program.value("line", "a * log_p1 - b * log_p0 + c")
         program.sigmoid("recalibrated", "line")

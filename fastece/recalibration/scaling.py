@@ -123,7 +123,7 @@ class TemperatureScaling(LogitMap):
         return log_score if self.from_logits else np.exp(log_score)
 
     def _log_scores(self, p: NDArray[Any]) -> F64:
-        """Compute the logarithms of the predictions (n, K) that are mapped to probabilities."""
+        """Compute the logarithms (n, K) of the predictions behind probabilities."""
         from scipy.special import log_softmax
 
         with np.errstate(divide="ignore"):
