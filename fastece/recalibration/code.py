@@ -2,19 +2,23 @@
 
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from fastece import __version__
 
-# The name of the last step of every program, which is the result.
-RESULT = "recalibrated"
 # A name in a formula, and whether it stands for the entry of a class or of a piece.
 NAME = re.compile(r"\b([a-z]\w*)(\[k\])?")
 # Functions in formulas, and their names in SQL.
 FUNCTIONS = {"exp": "exp", "log": "ln", "min": "min", "max": "max"}
+# Templates of whole programs, and of the lines of each kind of step.
 PYTHON = {
+    "program": (
+        "# {headline}\nfrom math import exp, log\n\n{constants}\n\n\n"
+        "def recalibrate({input}):\n{steps}\n    return recalibrated\n"
+    ),
     "constant": "{name} = {value}",
     "value": "    {name} = {formula}",
     "vector": "    {name} = [{formula} for k in range({n_classes})]",
@@ -23,6 +27,10 @@ PYTHON = {
     "piece": "    k = sum(end < {variable} for end in {ends})\n    {name} = {formula}",
 }
 JAVASCRIPT = {
+    "program": (
+        "// {headline}\nconst {{exp, log, min, max}} = Math;\n{constants}\n"
+        "function recalibrate({input}) {{\n{steps}\n  return recalibrated;\n}}\n"
+    ),
     "constant": "const {name} = {value};",
     "value": "  const {name} = {formula};",
     "vector": "  const {name} = Array.from({input}, (_, k) => {formula});",
@@ -164,39 +172,19 @@ class Program:
         title = self.title[:1].upper() + self.title[1:]
         return f"{title} by fastece {__version__}, from the {kind} {inputs} of {classes}."
 
-    def lines(self, templates: dict[str, str]) -> tuple[list[str], list[str]]:
-        """Write the constants, and the steps, by templates of lines."""
-        constants = [
-            templates["constant"].format(name=name, value=value)
-            for name, value in self.constants.items()
-        ]
-        steps = [
-            templates[step.kind].format(
-                n_classes=self.n_classes, input=self.input, **step._asdict()
-            )
-            for step in self.steps
-        ]
-        return constants, steps
 
-
-def to_python(program: Program) -> str:
-    """Write a program as a function of Python."""
-    constants, steps = program.lines(PYTHON)
-    lines = [
-        f"# {program.headline(program.input)}", "from math import exp, log", "", *constants, "", "",
-        f"def recalibrate({program.input}):", *steps, f"    return {RESULT}",
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
-
-
-def to_javascript(program: Program) -> str:
-    """Write a program as a function of JavaScript."""
-    constants, steps = program.lines(JAVASCRIPT)
-    lines = [
-        f"// {program.headline(program.input)}", "const {exp, log, min, max} = Math;", *constants,
-        f"function recalibrate({program.input}) {{", *steps, f"  return {RESULT};", "}",
-    ]  # fmt: skip
-    return "\n".join(lines) + "\n"
+def fill_templates(templates: dict[str, str], program: Program) -> str:
+    """Write a program by templates of the whole and of its lines."""
+    constants = [
+        templates["constant"].format(name=name, value=value)
+        for name, value in program.constants.items()
+    ]
+    names = {"input": program.input, "n_classes": program.n_classes}
+    steps = [templates[step.kind].format(**names, **step._asdict()) for step in program.steps]
+    return templates["program"].format(
+        headline=program.headline(program.input), input=program.input,
+        constants="\n".join(constants), steps="\n".join(steps),
+    )  # fmt: skip
 
 
 # --- SQL --------------------------------------------------------------------------------------
@@ -272,11 +260,11 @@ def name_in_sql(program: Program, name: str) -> str:
 
     The columns of steps begin with "_", so that they are not those of the caller's table.
     """
-    return name if name in (program.input, RESULT) else f"_{name}"
+    return name if name in (program.input, "recalibrated") else f"_{name}"
 
 
 LANGUAGES: dict[str, Callable[[Program], str]] = {
-    "python": to_python,
+    "python": partial(fill_templates, PYTHON),
     "sql": to_sql,
-    "js": to_javascript,
+    "js": partial(fill_templates, JAVASCRIPT),
 }
