@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from fastece.recalibration import (
+    HistogramBinning,
     IsotonicCalibration,
     PlattScaling,
     PriorShift,
@@ -122,8 +123,20 @@ def test_a_training_row_stays_in_its_bin():
         for from_logits in (False, True):
             x = z if from_logits else 1 / (1 + np.exp(-z))
             model = ScalingBinning(n_bins=50, from_logits=from_logits).fit(x, labels)
+            expected = model.transform(x)
             answer = run_python(model.to_code("python"), x.tolist())
-            np.testing.assert_array_equal(answer, model.transform(x))
+            np.testing.assert_array_equal(answer, expected)
+            table = run_sql(model.to_code("sql"), x, ["z" if from_logits else "p"])
+            np.testing.assert_allclose(table["recalibrated"], expected, **NEAR)
+
+
+def test_an_edge_at_the_largest_score():
+    """The bin beyond it has no rows and no scores."""
+    x = [0.1, 0.2, 0.3, 1.0, 1.0, 1.0, 1.0, 1.0]
+    model = HistogramBinning(n_bins=4, edges="quantile").fit(x, [0, 1, 0, 1, 1, 0, 1, 1])
+    assert model.cut_.max() == 1
+    answer = run_python(model.to_code("python"), x)
+    np.testing.assert_array_equal(answer, model.transform(x))
 
 
 @pytest.mark.parametrize("new", [0.0, 0.1, 1.0])
