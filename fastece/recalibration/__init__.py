@@ -23,6 +23,8 @@ file                 contents
 `losses.py`          losses with their derivatives, and the search for their minimum
 `methods.py`         `METHODS` and `recalibrate`; `folds.py` draws the folds
 `saved.py`           maps as plain values, and in files
+`code.py`            `Program`: a map as steps, and its text in Python, SQL and JavaScript
+`inverse.py`         the smallest number from which on a condition holds
 ===================  ============================================================================
 
 >>> import numpy as np

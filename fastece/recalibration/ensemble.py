@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import row_slices
-from fastece.data.errors import warn
+from fastece.data.errors import InputError, warn
 from fastece.kernels.types import F64, I64
 from fastece.recalibration.calibrator import MAX_PARAMETER, LogitMap, Parameter, Probability
+from fastece.recalibration.code import Program
 from fastece.recalibration.mixture import mixture_shares
 from fastece.recalibration.outputs import LabelledOutputs, ModelOutputs
 from fastece.recalibration.scaling import fit_temperature, softmax_of
@@ -82,6 +83,31 @@ class EnsembleTemperatureScaling(LogitMap):
         scaled = softmax_of(logits, 1 / self.temperature_)
         constant = self.uniform_ / outputs.n_classes
         return np.asarray(self.scaled_ * scaled + self.unscaled_ * softmax_of(logits) + constant)
+
+    def _check_increasing(self) -> None:
+        """Accept the map, a mixture of increasing ones, unless it is all 1/K."""
+        if self.uniform_ == 1:
+            raise InputError("uniform_", "must be below 1 for an inverse", value=self.uniform_)
+
+    def _write_code(self, program: Program) -> None:
+        program.define(scaled_share=self.scaled_, unscaled_share=self.unscaled_)
+        program.define(temperature=self.temperature_, constant=self.uniform_ / 2)
+        program.add_log_odds(self.clip_)
+        program.value("scaled", "z / temperature")
+        program.sigmoid("q", "scaled")
+        program.sigmoid("unscaled", "z")
+        program.value("recalibrated", "scaled_share * q + unscaled_share * unscaled + constant")
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.define(scaled_share=self.scaled_, unscaled_share=self.unscaled_)
+        program.define(temperature=self.temperature_, constant=self.uniform_ / self.n_classes_)
+        program.add_logits(self.clip_)
+        program.vector("scaled", "z[k] / temperature")
+        program.softmax("q", "scaled")
+        program.softmax("unscaled", "z")
+        program.vector(
+            "recalibrated", "scaled_share * q[k] + unscaled_share * unscaled[k] + constant"
+        )
 
 
 def label_probabilities(logits: NDArray[Any], label: I64, factor: float) -> F64:

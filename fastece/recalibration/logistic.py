@@ -5,9 +5,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from fastece.data.errors import InputError
 from fastece.data.parameters import check_flag
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import LogitMap, Parameter
+from fastece.recalibration.code import Program
 from fastece.recalibration.losses import MIN_SCALE, LogisticLoss, Minimum, minimise
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import MIN_CLIP, BinaryProblem, Score, sigmoid
@@ -88,8 +90,31 @@ class PlattScaling(LogisticMap):
     def _features(self, score: Score) -> F64:
         return score.logit[:, None]
 
+    def _check_increasing(self) -> None:
+        slope, _ = self._fitted_parameters()
+        refuse_negative_slope(slope)
+
+    def _write_code(self, program: Program) -> None:
+        slope, intercept = self._fitted_parameters()
+        write_line(program, slope, intercept, self.clip_)
+        program.sigmoid("recalibrated", "line")
+
     def _targets(self, problem: BinaryProblem) -> F64:
         return smooth_targets(problem) if self.smooth else super()._targets(problem)
+
+
+def refuse_negative_slope(slope: float) -> None:
+    """Refuse an inverse of a map of two classes that decreases."""
+    if slope < 0:
+        rule = "must not be below 0 for an inverse: the map decreases"
+        raise InputError("slope_", rule, value=slope)
+
+
+def write_line(program: Program, slope: float, intercept: float, clip: float) -> None:
+    """Write the linear function of the log odds."""
+    program.define(slope=slope, intercept=intercept)
+    program.add_log_odds(clip)
+    program.value("line", "slope * z + intercept")
 
 
 def smooth_targets(problem: BinaryProblem) -> F64:
@@ -146,6 +171,16 @@ class BetaCalibration(LogisticMap):
 
     def _features(self, score: Score) -> F64:
         return score.log_probabilities[:, ::-1] * [1, -1]  # log(s) and -log(1 - s)
+
+    def _check_increasing(self) -> None:
+        """Accept the map, as neither a nor b is negative."""
+
+    def _write_code(self, program: Program) -> None:
+        a, b, c = self._fitted_parameters()
+        program.define(a=a, b=b, c=c)
+        program.add_log_probabilities(self.clip_)
+        program.value("line", "a * log_p1 - b * log_p0 + c")
+        program.sigmoid("recalibrated", "line")
 
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
         line = fit_rising_line(self._features(problem.score), self._targets(problem), problem)
@@ -212,6 +247,18 @@ class QuadraticCalibration(LogitMap, OneVsRest):
         z = score.logit
         inside = z.clip(low, high)
         return sigmoid(a + b * inside + c * inside**2 + (b + 2 * c * inside) * (z - inside))
+
+    def _check_increasing(self) -> None:
+        """Accept the map, whose parabola does not fall."""
+
+    def _write_code(self, program: Program) -> None:
+        a, b, c, low, high = self._fitted_parameters()
+        program.define(a=a, b=b, c=c, low=low, high=high)
+        program.add_log_odds(self.clip_)
+        program.value("inside", "min(max(z, low), high)")
+        program.value("parabola", "a + b * inside + c * inside * inside")
+        program.value("line", "parabola + (b + 2 * c * inside) * (z - inside)")
+        program.sigmoid("recalibrated", "line")
 
 
 def fit_rising_line(features: F64, target: F64, problem: BinaryProblem) -> Minimum:

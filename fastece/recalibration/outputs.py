@@ -159,6 +159,9 @@ class ModelOutputs:
 
     def log_odds(self, k: int) -> F64:
         """Compute ``z_k - log(sum_j exp(z_j))`` of logits z, over j other than k."""
+        if self.n_classes == 2:
+            logits = self.logits().astype(np.float64, copy=False)
+            return logits[:, k] - logits[:, 1 - k]
         largest = self._largest_logit
         is_largest = largest.column == k
         below_largest = self.logits()[:, k].astype(np.float64) - largest.logit

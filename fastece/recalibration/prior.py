@@ -13,6 +13,7 @@ from fastece.data.scores import two_columns
 from fastece.display.numbers import ConfidenceInterval
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import Calibrator, Probability
+from fastece.recalibration.code import Program
 from fastece.recalibration.mixture import curvature, mixture_shares
 from fastece.recalibration.outputs import (
     NAMES_IN_FIT,
@@ -181,6 +182,18 @@ class PriorShift(Calibrator):
         total = p.sum(axis=1, keepdims=True)
         impossible_rows = np.tile(new, (len(p), 1))
         return np.asarray(np.divide(p, total, out=impossible_rows, where=total > 0))
+
+    def _check_increasing(self) -> None:
+        """Accept the map, as rates are positive."""
+
+    def _write_code(self, program: Program) -> None:
+        if self.new_ in (0.0, 1.0):
+            program.define(new=self.new_)
+            program.value("recalibrated", "new")
+            return
+        program.define(ratio0=(1 - self.new_) / (1 - self.old_), ratio1=self.new_ / self.old_)
+        program.add_probability()
+        program.value("recalibrated", "ratio1 * p / (ratio0 * (1 - p) + ratio1 * p)")
 
 
 def attribute_of(rates: F64) -> float | F64:

@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.containers import refuse_where
 from fastece.data.errors import warn
 from fastece.data.parameters import check_real
 from fastece.data.scores import MAX_ENTRIES_READ, softmax
 from fastece.kernels.types import F64, I64
 from fastece.recalibration.calibrator import MAX_PARAMETER, LogitMap, Parameter
+from fastece.recalibration.code import Program
 from fastece.recalibration.losses import (
     MIN_SCALE,
     LinesLoss,
@@ -25,6 +27,8 @@ from fastece.recalibration.outputs import MAX_LOGIT, LabelledOutputs, ModelOutpu
 
 # A mean log loss this near to log K, the loss of the constant prediction 1/K, is no better.
 MIN_GAIN = 1e-6
+# Logarithms of predictions may be so far below the clip by rounding.
+LOG_ROUNDING = 1e-12
 NO_TEMPERATURE = (
     "no temperature makes predictions better than none at all, so it is as good as infinite, and "
     "predictions no longer play a part"
@@ -111,6 +115,37 @@ class TemperatureScaling(LogitMap):
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits(), 1 / self.temperature_)
 
+    def _check_increasing(self) -> None:
+        """Accept the map, as a temperature is positive."""
+
+    def _invert_classes(self, outputs: ModelOutputs) -> F64:
+        # A smaller score would be clipped, and a logit of -inf as well.
+        lowest = -MAX_LOGIT if self.from_logits else np.log(self.clip_) - LOG_ROUNDING
+        rule = "is mapped to by no predictions, as one of them would have to be below clip_"
+        refuse_where("p", rule, outputs.values, lambda p: self._log_scores(p) < lowest)
+        log_score = self._log_scores(outputs.values)
+        return log_score if self.from_logits else np.exp(log_score)
+
+    def _log_scores(self, p: NDArray[Any]) -> F64:
+        """Compute the logarithms (n, K) of the predictions behind probabilities."""
+        from scipy.special import log_softmax
+
+        with np.errstate(divide="ignore"):
+            log_p = np.log(p.astype(np.float64))
+        return np.asarray(log_softmax(self.temperature_ * log_p, axis=1))
+
+    def _write_code(self, program: Program) -> None:
+        program.define(temperature=self.temperature_)
+        program.add_log_odds(self.clip_)
+        program.value("scaled", "z / temperature")
+        program.sigmoid("recalibrated", "scaled")
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.define(temperature=self.temperature_)
+        program.add_logits(self.clip_)
+        program.vector("scaled", "z[k] / temperature")
+        program.softmax("recalibrated", "scaled")
+
 
 @dataclass(kw_only=True, eq=False)
 class SoftmaxMap(LogitMap):
@@ -144,12 +179,35 @@ class SoftmaxMap(LogitMap):
         self.intercept_ = intercept - intercept.mean()
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
-        return softmax_of(self._lines(outputs.logits()))
+        return softmax_of(self._values(outputs.logits()))
 
-    def _lines(self, logits: NDArray[Any]) -> NDArray[Any]:
+    def _values(self, logits: NDArray[Any]) -> NDArray[Any]:
         """Compute the values (n, K) of lines: a weight each for one logit, or for all of them."""
         weighted = logits * self.weight_ if self.weight_.ndim == 1 else logits @ self.weight_.T
         return np.asarray(weighted + self.intercept_)
+
+    def _write_code(self, program: Program) -> None:
+        if self.from_logits:  # A constant in both logits would change the lines.
+            program.value("log_p0", "0")
+            program.value("log_p1", "z")
+        else:
+            program.add_log_probabilities(self.clip_)
+        self._write_line(program)
+
+    def _write_line(self, program: Program) -> None:
+        """Write the difference of both lines of log_p0 and log_p1, and its sigmoid."""
+        weight = np.diag(self.weight_) if self.weight_.ndim == 1 else self.weight_
+        slope0, slope1 = weight[1] - weight[0]
+        intercept0, intercept1 = self.intercept_
+        program.define(slope0=slope0, slope1=slope1, intercept=intercept1 - intercept0)
+        program.value("line", "slope0 * log_p0 + slope1 * log_p1 + intercept")
+        program.sigmoid("recalibrated", "line")
+
+    def _write_lines(self, program: Program, logits: str) -> None:
+        """Write the softmax of lines of one logit each, from the name of their vector."""
+        program.define(weight=self.weight_, intercept=self.intercept_)
+        program.vector("line", f"weight[k] * {logits}[k] + intercept[k]")
+        program.softmax("recalibrated", "line")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -193,6 +251,10 @@ class VectorScaling(SoftmaxMap):
 
     def _loss(self, logits: NDArray[Any], rows: LabelledOutputs, factor: float) -> LinesLoss:
         return VectorLoss(logits, rows.label, rows.unit_weight, factor, penalty=0.0)
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.add_logits(self.clip_)
+        self._write_lines(program, "z")
 
 
 @dataclass(kw_only=True, eq=False)

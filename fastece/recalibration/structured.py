@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from fastece.data.containers import row_slices
 from fastece.data.errors import InputError, warn
 from fastece.recalibration.calibrator import MAX_PARAMETER, Parameter, Probability
+from fastece.recalibration.code import Program
 from fastece.recalibration.losses import LinesLoss, MatrixLoss, VectorLoss
 from fastece.recalibration.outputs import LabelledOutputs, ModelOutputs
 from fastece.recalibration.scaling import (
@@ -45,7 +46,16 @@ class StructuredMap(SoftmaxMap):
         self._fit_lines(self._scaled(logits), rows, 1.0)
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
-        return softmax_of(self._lines(self._scaled(outputs.logits())))
+        return softmax_of(self._values(self._scaled(outputs.logits())))
+
+    def _write_code(self, program: Program) -> None:
+        program.define(temperature=self.temperature_, uniform=self.uniform_)
+        program.add_log_odds(self.clip_)
+        program.value("scaled", "z / temperature")
+        program.sigmoid("p1", "scaled")
+        program.value("log_p0", "log((1 - uniform) * (1 - p1) + uniform / 2)")
+        program.value("log_p1", "log((1 - uniform) * p1 + uniform / 2)")
+        self._write_line(program)
 
     def _scaled(self, logits: NDArray[Any]) -> NDArray[Any]:
         """Compute the logarithms of probabilities after temperature scaling, mixed with 1/K."""
@@ -102,6 +112,15 @@ class StructuredVectorScaling(StructuredMap):
 
     title = "structured vector scaling"
     PARAMETERS = Parameter("weight", "K"), Parameter("intercept", "K")
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.define(temperature=self.temperature_, uniform=self.uniform_)
+        program.define(share=self.uniform_ / self.n_classes_)
+        program.add_logits(self.clip_)
+        program.vector("scaled", "z[k] / temperature")
+        program.softmax("q", "scaled")
+        program.vector("log_q", "log((1 - uniform) * q[k] + share)")
+        self._write_lines(program, "log_q")
 
     def _loss(self, logits: NDArray[Any], rows: LabelledOutputs, factor: float) -> LinesLoss:
         penalty = rows.n_classes / rows.n_effective
