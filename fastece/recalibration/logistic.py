@@ -264,19 +264,21 @@ class QuadraticCalibration(LogitMap, OneVsRest):
 def fit_rising_line(features: F64, target: F64, problem: BinaryProblem) -> Minimum:
     """Find weights of 0 or more of two features (n, 2), and an intercept, of the smallest log loss.
 
-    The loss is convex, so they are the unconstrained minimum, or the best with one of the weights,
-    or both, at 0.
+    The loss is convex. So if one weight of the unconstrained minimum is negative, it is 0 at the
+    best weights; if the other one is negative then, both are 0.
     """
     best = fit_line(features, target, problem)
     if is_rising(best):
         return best
-    constrained = []
-    for is_used in ([True, False], [False, True], [False, False]):
-        minimum = fit_line(features[:, is_used], target, problem)
-        theta = np.zeros(3)
-        theta[[*is_used, True]] = minimum.theta
-        constrained.append(minimum._replace(theta=theta))
-    return min(filter(is_rising, constrained), key=lambda minimum: minimum.loss)
+    candidates = []
+    for zero in np.flatnonzero(best.theta[:2] < 0):
+        minimum = fit_line(np.delete(features, zero, axis=1), target, problem)
+        candidates.append(minimum._replace(theta=np.insert(minimum.theta, zero, 0.0)))
+    rising = list(filter(is_rising, candidates))
+    if rising:
+        return min(rising, key=lambda minimum: minimum.loss)
+    constant = fit_line(features[:, :0], target, problem)
+    return constant._replace(theta=np.insert(constant.theta, 0, [0.0, 0.0]))
 
 
 def is_rising(minimum: Minimum) -> bool:
