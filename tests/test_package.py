@@ -240,7 +240,7 @@ def test_every_public_name_is_on_one_page_of_the_api():
     names = [name for name in DOCUMENTED if re.fullmatch(r"fastece\.\w+", name)]
     assert sorted(names) == sorted(f"fastece.{name}" for name in fastece.__all__)
     maps = {method.__name__ for method in recalibration.METHODS.values()}
-    maps |= {"recalibrate", "Calibrator", "METHODS", "load", "save"}
+    maps |= {"recalibrate", "recommend", "Calibrator", "METHODS", "load", "save"}
     names = [name for name in DOCUMENTED if name.startswith("fastece.recalibration.")]
     assert sorted(names) == sorted(f"fastece.recalibration.{name}" for name in maps)
 

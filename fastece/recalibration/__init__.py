@@ -20,8 +20,12 @@ file                 contents
 `curves.py`          isotonic and curve calibration
 `prior.py`           another base rate, given or estimated
 `mixture.py`         shares of a mixture, of the greatest likelihood
+`identity.py`        no map
 `losses.py`          losses with their derivatives, and the search for their minimum
-`methods.py`         `METHODS` and `recalibrate`; `folds.py` draws the folds
+`methods.py`         `METHODS`, the table of all maps
+`folds.py`           folds of rows
+`choice.py`          the choice among a few methods by their out-of-fold log loss
+`cross_fitting.py`   `recalibrate` and `recommend`, which fit maps out of fold
 `saved.py`           maps as plain values, and in files
 `code.py`            `Program`: a map as steps, and its text in Python, SQL and JavaScript
 `inverse.py`         the smallest number from which on a condition holds
@@ -37,16 +41,18 @@ file                 contents
 from fastece.recalibration.binning import HistogramBinning as HistogramBinning
 from fastece.recalibration.binning import ScalingBinning as ScalingBinning
 from fastece.recalibration.calibrator import Calibrator as Calibrator
+from fastece.recalibration.cross_fitting import recalibrate as recalibrate
+from fastece.recalibration.cross_fitting import recommend as recommend
 from fastece.recalibration.curves import CurveCalibration as CurveCalibration
 from fastece.recalibration.curves import IsotonicCalibration as IsotonicCalibration
 from fastece.recalibration.ensemble import (
     EnsembleTemperatureScaling as EnsembleTemperatureScaling,
 )
+from fastece.recalibration.identity import Identity as Identity
 from fastece.recalibration.logistic import BetaCalibration as BetaCalibration
 from fastece.recalibration.logistic import PlattScaling as PlattScaling
 from fastece.recalibration.logistic import QuadraticCalibration as QuadraticCalibration
 from fastece.recalibration.methods import METHODS as METHODS
-from fastece.recalibration.methods import recalibrate as recalibrate
 from fastece.recalibration.prior import PriorShift as PriorShift
 from fastece.recalibration.saved import load as load
 from fastece.recalibration.saved import save as save

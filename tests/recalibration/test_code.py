@@ -21,7 +21,7 @@ from helpers.recalibration_cases import METHODS, VARIANTS, classes, data_of, fit
 
 NEAR = {"rtol": 0, "atol": 1e-12}
 # Maps of more than two classes that have code.
-WITH_CODE_OF_CLASSES = ("temperature", "ets", "vector", "svs")
+WITH_CODE_OF_CLASSES = ("none", "temperature", "ets", "vector", "svs")
 # Variants with every form of input.
 CASES = [(variant, "one column", is_logit) for variant in VARIANTS for is_logit in (False, True)]
 CASES += [

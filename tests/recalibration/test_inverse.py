@@ -19,7 +19,7 @@ from helpers.bad_input import assert_refused
 from helpers.recalibration_cases import METHODS, data_of, fitted
 
 # Continuous maps that increase everywhere, and maps that are constant somewhere.
-SMOOTH = ("temperature", "ets", "platt", "beta", "quadratic", "prior_shift")
+SMOOTH = ("none", "temperature", "ets", "platt", "beta", "quadratic", "prior_shift")
 INCREASING = (*SMOOTH, "isotonic", "curve", "scaling_binning", "scaling_binning, 4 bins")
 NEAR = {"rtol": 0, "atol": 1e-12}
 every_map = pytest.mark.parametrize("variant", INCREASING)

@@ -4,7 +4,7 @@ import numpy as np
 import pandas
 import pytest
 
-from fastece.recalibration import PlattScaling, TemperatureScaling, methods, recalibrate
+from fastece.recalibration import PlattScaling, TemperatureScaling, cross_fitting, recalibrate
 from helpers.recalibration_cases import (
     METHODS,
     PROBLEMS,
@@ -208,7 +208,7 @@ def test_labels_of_text(problem):
 def test_progress_counts_the_folds(monkeypatch):
     data = binary(n=100)
     counts = []
-    monkeypatch.setattr(methods, "progress_callbacks", [lambda *count: counts.append(count)])
+    monkeypatch.setattr(cross_fitting, "progress_callbacks", [lambda *count: counts.append(count)])
     recalibrate(data.y, data.X, method="platt", cv=3)
     assert counts == [(1, 3), (2, 3), (3, 3)]
 
