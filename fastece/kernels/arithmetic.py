@@ -248,9 +248,10 @@ BY_SLOPE, BY_INTERCEPT, SLOPE_TWICE, BOTH, INTERCEPT_TWICE = VECTOR_SUMS = tuple
 def line_shares(
     z: F64, mean: F64, slope: F64, intercept: F64, x: F64, e: F64, top: F64, work: F64
 ) -> None:
-    """Fill `x` (n K,) with ``z - mean`` of rows of logits (n, K), and `e` with exponentials.
+    """Fill `e` (n K,) with exponentials of lines, less the largest of a row, `top`.
 
-    They are those of the lines ``slope * x + intercept`` less the largest of a row, `top`.
+    The lines are ``slope * x + intercept``, and `x` (n K,) is filled with ``z - mean`` of rows of
+    logits (n, K).
     """
     n_classes = z.shape[1]
     for i in range(z.shape[0]):
@@ -272,7 +273,7 @@ def line_shares(
 def vector_sums(
     z: F64, mean: F64, slope: F64, intercept: F64, label: I64, weight: F64, sums: F64
 ) -> float:
-    """Add derivatives of the log loss of vector scaling to `sums` (5, K), and return the loss.
+    """Add derivatives of the log loss of lines to `sums` (5, K), and return the loss.
 
     Rows of logits (n, K) have the shares p, the softmax of ``slope * (z - mean) + intercept``.
     """
@@ -320,7 +321,7 @@ def vector_product(
     z: F64, mean: F64, slope: F64, intercept: F64, slope_change: F64, intercept_change: F64,
     weight: F64, sums: F64,
 ) -> None:  # fmt: skip
-    """Add to `sums` (2, K) the second derivatives of the log loss times a change of the lines.
+    """Add to `sums` (2, K) second derivatives of the log loss times changed lines.
 
     A change u of the lines of a row changes its shares p by ``p (u - sum p u)``.
     """

@@ -18,7 +18,7 @@ from fastece.recalibration.scaling import fit_temperature, softmax_of
 
 @dataclass(kw_only=True, eq=False)
 class EnsembleTemperatureScaling(LogitMap):
-    """Ensemble temperature scaling: a mixture with the predictions as they are, and with 1/K.
+    """Ensemble temperature scaling: a mixture with no map, and with 1/K.
 
     The map is ``scaled softmax(z / T) + unscaled softmax(z) + uniform / K``, where T is the
     temperature of `TemperatureScaling`, and the three shares have the smallest log loss.
@@ -111,7 +111,7 @@ class EnsembleTemperatureScaling(LogitMap):
 
 
 def label_probabilities(logits: NDArray[Any], label: I64, factor: float) -> F64:
-    """Compute the probability (n,) of each row's label by the softmax of logits times a factor."""
+    """Compute the softmax (n,) of logits times a factor, for each row's label."""
     probability = np.empty(label.size)
     for start, part in row_slices(logits):
         rows = slice(start, start + len(part))

@@ -189,7 +189,7 @@ class BetaCalibration(LogisticMap):
 
 @dataclass(kw_only=True, eq=False)
 class QuadraticCalibration(LogitMap, OneVsRest):
-    """Quadratic calibration: a parabola of the log odds that does not fall where rows are.
+    """Quadratic calibration: a parabola of the log odds that does not fall.
 
     The map is ``sigmoid(a + b z + c z**2)`` of the log odds z.
 
@@ -262,7 +262,7 @@ class QuadraticCalibration(LogitMap, OneVsRest):
 
 
 def fit_rising_line(features: F64, target: F64, problem: BinaryProblem) -> Minimum:
-    """Find weights of 0 or more of two features (n, 2), and an intercept, of the smallest log loss.
+    """Find the best weights of 0 or more for two features (n, 2), and an intercept.
 
     The loss is convex. So if one weight of the unconstrained minimum is negative, it is 0 at the
     best weights; if the other one is negative then, both are 0.

@@ -211,7 +211,7 @@ class LinesLoss(Loss):
 
     @abstractmethod
     def _product(self, lines: F64, change: F64) -> F64:
-        """Multiply the second derivatives of the loss without penalties by a change of lines."""
+        """Multiply second derivatives without penalties by a change of lines (K, m)."""
 
     @abstractmethod
     def _curvatures(self, lines: F64) -> F64:
@@ -379,7 +379,7 @@ class MatrixLoss(LinesLoss):
         return loss, slope
 
     def _product(self, lines: F64, change: F64) -> F64:
-        """Multiply the second derivatives of the loss without penalties by a change of lines.
+        """Multiply second derivatives without penalties by a change of lines (K, m).
 
         Notes
         -----
@@ -398,7 +398,7 @@ class MatrixLoss(LinesLoss):
         return product
 
     def _curvatures(self, lines: F64) -> F64:
-        """Compute second derivatives (K, m, m), as if logits told nothing about probabilities."""
+        """Compute second derivatives (K, m, m), were logits and shares independent."""
         self._sums(lines)
         of_class = (self._p * (1 - self._p)) @ self.weight
         ones = np.ones((1, self.weight.size))
@@ -416,7 +416,7 @@ class MatrixLoss(LinesLoss):
 
 
 def moments_of(logits: NDArray[Any], weight: F64) -> tuple[F64, F64]:
-    """Compute the means (K,) of logits, and their variances, or 1 where these are rounding."""
+    """Compute means (K,) of logits, and variances, or 1 where these are rounding."""
     mean = np.zeros(logits.shape[1])
     for rows, part in float64_parts(logits):
         mean += weight[rows] @ part

@@ -149,7 +149,7 @@ class TemperatureScaling(LogitMap):
 
 @dataclass(kw_only=True, eq=False)
 class SoftmaxMap(LogitMap):
-    """A map that is the softmax of linear functions of logits, of which the log loss is smallest.
+    """A map that is the softmax of the linear functions with the smallest log loss.
 
     A subclass writes `_loss`, and names the weights and the intercepts in `PARAMETERS`.
     """
@@ -167,7 +167,7 @@ class SoftmaxMap(LogitMap):
         self._fit_lines(logits, rows, float(np.exp(temperature.theta[0])))
 
     def _fit_lines(self, logits: NDArray[Any], rows: LabelledOutputs, factor: float) -> None:
-        """Find the weights and the intercepts of the smallest loss; warn where there are none."""
+        """Find the lines of the smallest loss; warn where there are none."""
         loss = self._loss(logits, rows, factor)
         minimum = minimise(loss, loss.start)
         has_all_classes = np.bincount(rows.label, minlength=rows.n_classes).all()
@@ -182,7 +182,7 @@ class SoftmaxMap(LogitMap):
         return softmax_of(self._values(outputs.logits()))
 
     def _values(self, logits: NDArray[Any]) -> NDArray[Any]:
-        """Compute the values (n, K) of lines: a weight each for one logit, or for all of them."""
+        """Compute the values (n, K) of lines of one logit each, or of all."""
         weighted = logits * self.weight_ if self.weight_.ndim == 1 else logits @ self.weight_.T
         return np.asarray(weighted + self.intercept_)
 
@@ -321,7 +321,7 @@ class MatrixScaling(SoftmaxMap):
 
 
 def matrix_penalty(n_classes: int, off_diagonal: float, diagonal: float, intercept: float) -> F64:
-    """Arrange the factors of penalties (K, K + 1) as the entries of lines they are for."""
+    """Arrange the factors of penalties (K, K + 1) as the entries of lines."""
     weights = np.full((n_classes, n_classes), off_diagonal)
     np.fill_diagonal(weights, diagonal)
     return np.column_stack([weights, np.full(n_classes, intercept)])

@@ -28,7 +28,7 @@ MAX_MATRIX_CLASSES = 200
 
 @dataclass(kw_only=True, eq=False)
 class StructuredMap(SoftmaxMap):
-    """Lines of the logits after temperature scaling, with penalties that fall as rows grow."""
+    """Lines of logits after temperature scaling, with penalties that fall with n."""
 
     SHARED_PARAMETERS = (
         *SoftmaxMap.SHARED_PARAMETERS,
@@ -58,7 +58,7 @@ class StructuredMap(SoftmaxMap):
         self._write_line(program)
 
     def _scaled(self, logits: NDArray[Any]) -> NDArray[Any]:
-        """Compute the logarithms of probabilities after temperature scaling, mixed with 1/K."""
+        """Compute log probabilities after temperature scaling, mixed with 1/K."""
         is_exact = logits.size <= MAX_EXACT_ENTRIES
         scaled = np.empty(logits.shape, np.float64 if is_exact else logits.dtype)
         for start, part in row_slices(logits):
