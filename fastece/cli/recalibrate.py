@@ -213,7 +213,7 @@ def parameters_of(model: Calibrator) -> dict[str, float]:
 
 
 def describe_ranks(ranked: Sequence[RankedMethod], applied: Applied) -> Section:
-    """Describe the ranked methods, and those that cannot be used."""
+    """Describe the ranked methods, and why others cannot be used."""
     rows: list[list[Any]] = [
         [METHODS[x.method].title, x.log_loss, x.error, format_share(x.same_class)] for x in ranked
     ]

@@ -75,8 +75,8 @@ def recalibrate(
     Notes
     -----
     With "auto", each map is fitted without the labels that it is applied to, but the choice of the
-    method has seen all labels. Errors of the result are therefore a little too small, though not where any
-    sample would have led to the same choice.
+    method has seen all labels. Errors of the result are therefore a little too small, though not
+    where any sample would have led to the same choice.
 
     Examples
     --------
@@ -129,9 +129,9 @@ def recommend(
     every method differs by the mean of the differences of each row, which has a standard error. The
     first method in this order that is above the smallest log loss by at most one standard error is
     taken (the rule of Breiman, Friedman, Olshen and Stone 1984, "Classification and regression
-    trees", section 3.4.3, here with paired differences). So calibrated predictions are left alone: in
-    simulations of 100 to 5000 rows, "none" was chosen for 95 to 98 of 100 samples of them with two
-    classes, and for 98 or more with five.
+    trees", section 3.4.3, here with paired differences). So calibrated predictions are left alone:
+    in simulations of 100 to 5000 rows, "none" was chosen for 95 to 98 of 100 samples of them with
+    two classes, and for 98 or more with five.
 
     With `groups`, the sums of the differences in each group are taken as independent. A method
     whose log loss is infinite is never chosen before one whose loss is finite. A choice by log loss
