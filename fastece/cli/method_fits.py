@@ -25,7 +25,9 @@ from fastece.cli.progress import Progress
 from fastece.data.errors import BadArgumentError, InputError, InputWarning, RowsWarning
 from fastece.estimators.table import ESTIMATORS
 from fastece.files import FilePredictions
-from fastece.recalibration import METHODS, Calibrator, load, recalibrate
+from fastece.recalibration import METHODS, Calibrator, load, recalibrate, recommend
+from fastece.recalibration.choice import MapChoice
+from fastece.recalibration.methods import AUTO
 from fastece.report.inputs import LEAD
 from fastece.resampling.call import compute_values
 
@@ -137,15 +139,32 @@ def check_rows(predictions: FilePredictions, options: Namespace) -> CheckedRows:
 # --- models ---------------------------------------------------------------------------------------
 
 
-def choose_models(rows: CheckedRows, options: Namespace) -> dict[str, Calibrator]:
+def choose_method(
+    rows_to_fit: CheckedRows, groups: Any, options: Namespace, progress: Progress
+) -> MapChoice | None:
+    """Choose a method out of folds of the rows to fit to; None where it is given."""
+    if options.load is not None or options.method not in (None, AUTO):
+        return None
+    progress("trying methods")
+    # Warnings about rows were given when these were read.
+    with warnings.catch_warnings(action="ignore", category=InputWarning):
+        arguments = fold_arguments(rows_to_fit, groups, options)
+        return recommend(rows_to_fit.label, rows_to_fit.x, **arguments)
+
+
+def choose_models(
+    rows: CheckedRows, choice: MapChoice | None, options: Namespace
+) -> dict[str, Calibrator]:
     """Return the models of the chosen methods by name, or the one of `--load`."""
     if options.load is not None:
         return load_model(rows, options.load)
-    if options.method == ALL:
+    if choice is not None:
+        names = [choice.method]
+    elif options.method == ALL:
         # No labels show the base rate that the other method needs.
         names = [name for name in METHODS if name != SHIFT]
     else:
-        names = [options.method or "temperature"]
+        names = [options.method]
     rates = {name: getattr(options, name) for name in RATES if getattr(options, name)}
     if bool(rates) != (SHIFT in names):
         rule = f"goes with --method {SHIFT}, which needs it or the other rate"
@@ -183,15 +202,31 @@ def require_same(option: str, path: str, rows: CheckedRows, facts: dict[str, Any
 # --- fits -----------------------------------------------------------------------------------------
 
 
+def read_rows_to_fit(rows: CheckedRows, options: Namespace) -> CheckedRows:
+    """Read the rows of `--fit`; without it, these are the rows themselves."""
+    if options.fit is None:
+        return rows
+    rows_to_fit = check_rows(read_file(options.fit, options), options)
+    require_same("fit", options.fit, rows, rows_to_fit.facts())
+    return rows_to_fit
+
+
+def fold_arguments(rows: CheckedRows, groups: Any, options: Namespace) -> dict[str, Any]:
+    """Return the arguments of functions that fit out of folds."""
+    return {
+        "cv": count_folds(options),
+        "groups": groups,
+        "rng": options.rng,
+        "from_logits": rows.predictions.from_logits,
+        "sample_weight": rows.predictions.weights,
+    }
+
+
 def apply_methods(
-    models: dict[str, Calibrator], rows: CheckedRows, groups: Any, options: Namespace,
-    progress: Progress,
+    models: dict[str, Calibrator], rows: CheckedRows, rows_to_fit: CheckedRows, groups: Any,
+    options: Namespace, progress: Progress,
 ) -> Applied:  # fmt: skip
     """Apply models to a file; with all methods, some may be refused."""
-    rows_to_fit = rows
-    if options.fit is not None:
-        rows_to_fit = check_rows(read_file(options.fit, options), options)
-        require_same("fit", options.fit, rows, rows_to_fit.facts())
     applied = Applied({}, {})
     for name, model in models.items():
         progress(f"{model.title}, {describe_fit(options)}")
@@ -240,16 +275,8 @@ def apply_model(
 ) -> NDArray[Any]:
     """Apply a model: as it was loaded, fitted to other rows, or out of folds."""
     if uses_folds(options):
-        return recalibrate(
-            rows.label,
-            rows.x,
-            method=model,
-            cv=count_folds(options),
-            groups=groups,
-            rng=options.rng,
-            from_logits=model.from_logits,
-            sample_weight=rows.predictions.weights,
-        )
+        arguments = fold_arguments(rows, groups, options)
+        return recalibrate(rows.label, rows.x, method=model, **arguments)
     if options.fit is not None:
         fit_model(model, rows_to_fit)
     return model.transform(rows.x)

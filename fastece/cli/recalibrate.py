@@ -35,10 +35,12 @@ from fastece.cli.method_fits import (
     RankedMethod,
     apply_methods,
     check_rows,
+    choose_method,
     choose_models,
     describe_fit,
     fit_model,
     rank_methods,
+    read_rows_to_fit,
     uses_folds,
     warnings_of,
 )
@@ -50,12 +52,15 @@ from fastece.display.documents import Document, Section, Table
 from fastece.display.numbers import decimals, format_number
 from fastece.files import file_identity, write_predictions
 from fastece.recalibration import METHODS, Calibrator, save
+from fastece.recalibration.choice import BEST_LEFT, NONE
+from fastece.recalibration.methods import AUTO
 from fastece.report.inputs import LEAD, TEST
 from fastece.report.pictures import diagram_panels
 from fastece.report.words import sentence
 
 DESCRIPTION = """Recalibrate predictions and compare them before and after. By default it is out
-of fold: no row is used to fit its own correction."""
+of fold, no row is used to fit its own correction, and the method is chosen
+among a few, none included."""
 EXAMPLES = """
   fastece recalibrate predictions.csv --out better.csv --save model.json
   fastece recalibrate test.csv --fit validation.csv --method all
@@ -95,7 +100,7 @@ def make_parser() -> Parser:
     add("--fit", metavar="FILE", help="fit to these rows, of the same model, not to folds")
     add("--load", metavar="FILE", help="fit nothing: a model of --save")
     add = parser.measure.add_argument
-    add("--method", metavar="NAME", help="temperature (default), another one, or all")
+    add("--method", metavar="NAME", help="auto (default, which chooses), a method, or all")
     add("--old", metavar="P,P,...", type=scores, help="base rate of the fit, for prior_shift")
     add("--new", metavar="P,P,...", type=scores, help="base rate of these rows (estimated)")
     add("--folds", metavar="N", type=int, dest="cv", help=f"each fitted to the others ({FOLDS})")
@@ -120,8 +125,11 @@ def run(options: Namespace, progress: Progress) -> Page:
     # Groups decide about folds, and not about the intervals of the comparison.
     before = replace(predictions, others={})
     rows = check_rows(before, options)
-    models = choose_models(rows, options)
-    applied = apply_methods(models, rows, groups, options, progress)
+    rows_to_fit = read_rows_to_fit(rows, options)
+    groups_to_fit = groups if uses_folds(options) else None
+    choice = choose_method(rows_to_fit, groups_to_fit, options, progress)
+    models = choose_models(rows, choice, options)
+    applied = apply_methods(models, rows, rows_to_fit, groups, options, progress)
     ranked: list[RankedMethod] = []
     if options.method == ALL:
         ranked = rank_methods(models, applied.results, rows, options, progress)
@@ -136,6 +144,8 @@ def run(options: Namespace, progress: Progress) -> Page:
             fit_model(model, rows)
 
     verdict = write_verdict(model.title, differences)
+    if best == NONE and (choice is not None or ranked):
+        verdict = BEST_LEFT
     parameters = parameters_of(model)
     values = {
         "title": title,
@@ -144,8 +154,9 @@ def run(options: Namespace, progress: Progress) -> Page:
         "method": best,
         "fitted": describe_fit(options),
         "parameters": parameters,
+        "trials": [] if choice is None else [trial.to_dict() for trial in choice.trials],
         "ranks": [line.to_dict() for line in ranked],
-        "refused": applied.refused,
+        "refused": applied.refused if choice is None else choice.refused,
         **differences.values(),
     }
     parameter_note = " (of all rows)" if uses_folds(options) else ""
@@ -155,8 +166,10 @@ def run(options: Namespace, progress: Progress) -> Page:
         **{name: f"{x:.5g}{parameter_note}" for name, x in parameters.items()},
     }
     sections = [Section(facts=description)]
+    if choice is not None:
+        sections.append(choice.section())
     if ranked:
-        sections.append(describe_ranks(ranked, applied, differences))
+        sections.append(describe_ranks(ranked, applied))
     sections += differences.sections()
     if uses_folds(options):
         sections.append(Section(notes=[OUT_OF_FOLDS]))
@@ -184,7 +197,7 @@ def check_options(options: Namespace) -> None:
         if getattr(options, name) is not None and conflicts:
             raise InputError(conflicts[0], f"does not go with --{name}")
     if options.method is not None:
-        check_choice("method", options.method, [*METHODS, ALL])
+        check_choice("method", options.method, [AUTO, *METHODS, ALL])
     if options.fit and file_identity(options.fit) == file_identity(options.file):
         rule = "must be another file, or rows are recalibrated by what was fitted to them"
         raise InputError("fit", rule, hint="{cv} is for one file")
@@ -199,14 +212,11 @@ def parameters_of(model: Calibrator) -> dict[str, float]:
 # --- the page -------------------------------------------------------------------------------------
 
 
-def describe_ranks(
-    ranked: Sequence[RankedMethod], applied: Applied, differences: Differences
-) -> Section:
-    """Describe the ranked methods, the file as it is, and the unusable methods."""
+def describe_ranks(ranked: Sequence[RankedMethod], applied: Applied) -> Section:
+    """Describe the ranked methods, and why others cannot be used."""
     rows: list[list[Any]] = [
         [METHODS[x.method].title, x.log_loss, x.error, format_share(x.same_class)] for x in ranked
     ]
-    rows.append(["as it is", differences.scores[LOSS].a, differences.errors[LEAD].a, ""])
     head = ["method", LOSS, LEAD, "rows that keep their class"]
     notes = [
         f"{METHODS[name].title} cannot be used: {rule}" for name, rule in applied.refused.items()

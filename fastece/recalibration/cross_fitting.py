@@ -77,8 +77,8 @@ def recalibrate(
     Notes
     -----
     With "auto", each map is fitted without the labels that it is applied to, but the choice of the
-    method has seen all labels. Errors of the result are therefore a little too small: not at all
-    where any sample would have led to the same choice, and most where two methods are about equal.
+    method has seen all labels. Errors of the result are therefore a little too small, though not
+    where any sample would have led to the same choice.
 
     Examples
     --------

@@ -52,6 +52,7 @@ LINES = {
     "report": "report trial.csv --y-true died --y-prob risk --by site --event death --resamples 99",
     "compare": "compare trial.csv --y-true died --y-prob risk --y-prob new_risk --resamples 99",
     "recalibrate": "recalibrate trial.csv --y-true died --y-prob risk --method beta --resamples 99",
+    "recalibrate_auto": "recalibrate trial.csv --y-true died --y-prob risk --resamples 99",
     "demo": "demo --binary --resamples 99",
     "curve": "curve trial.csv --y-true died --y-prob risk --at 0.1,0.5,0.9",
     "validate": "validate trial.csv --y-true died --y-prob risk --event death --resamples 99",

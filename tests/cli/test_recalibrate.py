@@ -8,7 +8,7 @@ import pytest
 
 import fastece
 from fastece.files import read_predictions
-from fastece.recalibration import METHODS, PriorShift, load, recalibrate
+from fastece.recalibration import METHODS, PriorShift, load, recalibrate, recommend
 from helpers.command_line import DIGITS, PAIRS, as_json, failure, run, text
 
 QUICK = ["--resamples", 19]
@@ -163,13 +163,51 @@ def test_all_methods_are_ranked_and_the_best_is_written(command, capsys, write):
     assert new.y_prob.tolist() == after[best].tolist()
     lines = text(capsys, "recalibrate", file, "--method", "all", *QUICK).splitlines()
     start = next(i for i, line in enumerate(lines) if line.endswith("rows that keep their class"))
-    rows = lines[start + 1 : start + 2 + len(fitted)]
-    assert [line.split()[-1] in ("all", "%") for line in rows[:-1]] == [True] * len(fitted)
-    assert rows[-1].split()[:3] == ["as", "it", "is"]
+    rows = lines[start + 1 : start + 1 + len(fitted)]
+    titles = [METHODS[line["method"]].title for line in printed["ranks"]]
+    assert [row[2:].startswith(title) for row, title in zip(rows, titles, strict=True)] == [
+        True
+    ] * len(fitted)
+    assert all(row.split()[-1] in ("all", "%") for row in rows)
     pairs = write(table(PAIRS.strip(), HIT, np.ones(120, int), SCORE))
     printed, new = command(pairs, "--method", "all")
     assert new.pairs
     assert {line["same_class"] for line in printed["ranks"]} == {None}
+
+
+RISK = np.linspace(0.05, 0.95, 400)
+CALIBRATED = (RNG.random(400) < RISK).astype(int), RISK
+CALLS_OF_AUTO = [
+    (BINARY, [], (HIT, SCORE), {}),
+    (table("y_true,y_prob", *CALIBRATED), ["--seed", 2], CALIBRATED, {"rng": 2}),
+    (table("y_true,p_0,p_1,p_2,w,g", LABEL, *P.T, WEIGHT, GROUP),
+     ["--weights", "w", "--groups", "g", "--folds", 3, "--method", "auto"], (LABEL, P),
+     {"cv": 3, "groups": GROUP, "sample_weight": WEIGHT}),
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("content", "options", "data", "arguments"), CALLS_OF_AUTO)
+def test_the_method_is_the_recommended_one(
+    command, capsys, write, tmp_path, content, options, data, arguments
+):
+    """Out of folds, and of folds of another file."""
+    choice = recommend(*data, **arguments)
+    file = write(content)
+    model = tmp_path / "m.json"
+    printed, new = command(file, *options, "--save", model)
+    assert printed["method"] == choice.method
+    assert printed["trials"] == choice.to_dict()["trials"]
+    assert np.asarray(new.y_prob).tolist() == recalibrate(*data, **arguments).tolist()
+    assert type(load(model)) is METHODS[choice.method]
+    page = text(capsys, "recalibrate", file, *options, *QUICK)
+    assert choice.reason.partition(":")[0] in page
+    assert ("The predictions are best left as they are." in page) == (choice.method == "none")
+    if not arguments:
+        printed, new = command(file, "--fit", write(content, "b.csv"))
+        fitted = METHODS[choice.method]().fit(data[1], data[0])
+        assert printed["trials"] == choice.to_dict()["trials"]
+        assert new.y_prob.tolist() == fitted.transform(data[1]).tolist()
 
 
 @pytest.mark.slow
@@ -213,7 +251,12 @@ def test_a_verdict_is_about_the_intervals(capsys, write):
             "worsened the calibration",
             "; worse log loss",
         ),
-        ([good], "no clear change in the calibration", "; worse log loss"),
+        (
+            [good, "--method", "temperature"],
+            "no clear change in the calibration",
+            "; worse log loss",
+        ),
+        ([good], "The predictions are best left as they are.", ""),
         ([write(BINARY, "d.csv"), "--method", "isotonic"], "", "log loss is infinite after"),
         ([wrong], "", "log loss was infinite"),
     ):

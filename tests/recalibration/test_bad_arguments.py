@@ -115,7 +115,7 @@ def again(y_true=ONE.y, y_prob=ONE.X, method="temperature", **options):
 
 
 CALLS = [
-    (lambda: again(method="cold"), ["method", "cold", *METHODS]),
+    (lambda: again(method="cold"), ["method", "cold", "auto", *METHODS]),
     (lambda: again(method=None), ["method", "None"]),
     (lambda: again(method=3), ["method", r"\b3\b"]),
     (lambda: again(method=METHODS["beta"]), ["method"]),

@@ -38,6 +38,7 @@ SLOW = {
     "FirstCalls",
     "ShippedCalls",
     "Compile",
+    "Structured",
     "Temperature",
 }
 QUICK = [x for x in BENCHMARKS if x.__name__ not in SLOW]
