@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import baselines
-from benchmarks.common import Beside
+from benchmarks.common import Benchmark, Beside
 
 # Added to probabilities before their logarithm, which 0 does not have.
 LOG_OFFSET = 1e-300
@@ -49,9 +49,12 @@ def make_scikit_learn_fit(method: str, y: Any, p: Any) -> Any:
         return partial(IsotonicRegression(out_of_bounds="clip").fit, p, y)
     log_score = np.log(p + LOG_OFFSET)
     log_complement = np.log1p(-p)
-    features = [log_score, -log_complement]
-    if method == "platt":
-        features = [log_score - log_complement]
+    log_odds = log_score - log_complement
+    features = {
+        "platt": [log_odds],
+        "beta": [log_score, -log_complement],
+        "quadratic": [log_odds, log_odds**2],
+    }[method]
     regression = LogisticRegression(C=np.inf, tol=TOLERANCE, solver="newton-cholesky")
     return partial(regression.fit, np.column_stack(features), y)
 
@@ -90,10 +93,47 @@ class Matrix(Beside):
         self.other = partial(regression.fit, z, y)
 
 
+class Structured(Beside):
+    """Measure structured scaling of probabilities, beside that of probmetrics on one thread."""
+
+    params = (["ets", "svs", "sms"], [(1000, 2), (10_000, 10)])
+    param_names = ("method", "rows and classes")
+
+    def setup(self, method: str, shape: tuple[int, int]) -> None:
+        """Draw the data."""
+        try:
+            import torch
+            from probmetrics.calibrators import ETSCalibrator, get_calibrator
+        except ImportError as error:
+            raise NotImplementedError from error
+        torch.set_num_threads(1)
+        y, p = baselines.draw_class_vectors(*shape)
+        their = ETSCalibrator("ce") if method == "ets" else get_calibrator(method)
+        self.call = partial(make_map(method).fit, p, y)
+        self.other = partial(their.fit, p, y)
+
+
+class ManyClasses(Benchmark):
+    """Measure structured vector scaling of 50,000 rows of float32 logits of 1000 classes."""
+
+    def setup(self) -> None:
+        """Draw the data."""
+        y, z = baselines.draw_class_vectors(50_000, 1000, "float32", logits=True)
+        self.call = partial(make_map("svs", from_logits=True).fit, z, y)
+
+    def time_fit(self) -> None:
+        """Fit the map."""
+        self.call()
+
+    def peakmem_fit(self) -> None:
+        """Fit the map; the logits take 200 MB."""
+        self.call()
+
+
 class OfScores(Beside):
     """Measure maps of the score of the positive class, beside scikit-learn."""
 
-    params = (["platt", "beta", "isotonic"], [1000, 1_000_000])
+    params = (["platt", "beta", "quadratic", "isotonic"], [1000, 1_000_000])
     param_names = ("method", "n")
 
     def setup(self, method: str, n: int) -> None:

@@ -58,6 +58,20 @@ def lane_sum(x: F64) -> float:
 
 
 @jit
+def lane_max(x: F64) -> float:
+    """Return the largest number, found in eight lanes as a sum is."""
+    n_in_lanes = x.size // 8 * 8
+    a = b = c = d = e = f = g = h = -np.inf
+    for i in range(0, n_in_lanes, 8):
+        a, b, c, d = max(a, x[i]), max(b, x[i + 1]), max(c, x[i + 2]), max(d, x[i + 3])
+        e, f, g, h = max(e, x[i + 4]), max(f, x[i + 5]), max(g, x[i + 6]), max(h, x[i + 7])
+    largest = max(max(max(a, b), max(c, d)), max(max(e, f), max(g, h)))
+    for i in range(n_in_lanes, x.size):
+        largest = max(largest, x[i])
+    return largest
+
+
+@jit
 def two_sum(a: float, b: float) -> tuple[float, float]:
     """Return the rounded sum of two numbers, and its exact remainder.
 
@@ -221,3 +235,121 @@ def temperature_sums(z: F64, top: F64, label: I64, weight: F64, inverse: float, 
             sums[0] += w * (np.log(total) - d_of_label)
             sums[1] += w * (mean - d_of_label)
             sums[2] += w * variance
+
+
+# --- vector scaling -------------------------------------------------------------------------
+
+# Sums over rows that `vector_sums` adds up for each class: the derivatives of the log loss by the
+# slope and the intercept of its line, and the three second derivatives by both.
+BY_SLOPE, BY_INTERCEPT, SLOPE_TWICE, BOTH, INTERCEPT_TWICE = VECTOR_SUMS = tuple(range(5))
+
+
+@jit
+def line_shares(
+    z: F64, mean: F64, slope: F64, intercept: F64, x: F64, e: F64, top: F64, work: F64
+) -> None:
+    """Fill `e` (n K,) with exponentials of lines, less the largest of a row, `top`.
+
+    The lines are ``slope * x + intercept``, and `x` (n K,) is filled with ``z - mean`` of rows of
+    logits (n, K).
+    """
+    n_classes = z.shape[1]
+    for i in range(z.shape[0]):
+        row = z[i]
+        place = slice(i * n_classes, (i + 1) * n_classes)
+        distance = x[place]
+        line = e[place]
+        for k in range(n_classes):
+            distance[k] = row[k] - mean[k]
+            line[k] = slope[k] * distance[k] + intercept[k]
+        largest = lane_max(line)
+        for k in range(n_classes):
+            line[k] -= largest
+        top[i] = largest
+    exponential(e, work)
+
+
+@jit
+def vector_sums(
+    z: F64, mean: F64, slope: F64, intercept: F64, label: I64, weight: F64, sums: F64
+) -> float:
+    """Add derivatives of the log loss of lines to `sums` (5, K), and return the loss.
+
+    Rows of logits (n, K) have the shares p, the softmax of ``slope * (z - mean) + intercept``.
+    """
+    n_classes = z.shape[1]
+    rows = max(1, BLOCK // n_classes)
+    work = np.empty(rows * n_classes)
+    x_block = np.empty(rows * n_classes)
+    e_block = np.empty(rows * n_classes)
+    top = np.empty(rows)
+    by_slope = sums[BY_SLOPE]
+    by_intercept = sums[BY_INTERCEPT]
+    slope_twice = sums[SLOPE_TWICE]
+    both = sums[BOTH]
+    intercept_twice = sums[INTERCEPT_TWICE]
+    loss = 0.0
+    for start in range(0, z.shape[0], rows):
+        part = z[start : start + rows]
+        x_rows = x_block[: part.size]
+        e_rows = e_block[: part.size]
+        line_shares(part, mean, slope, intercept, x_rows, e_rows, top, work)
+        for i in range(part.shape[0]):
+            x = x_rows[i * n_classes : (i + 1) * n_classes]
+            e = e_rows[i * n_classes : (i + 1) * n_classes]
+            w = weight[start + i]
+            y = label[start + i]
+            total = lane_sum(e)
+            for k in range(n_classes):
+                p = e[k] / total
+                share = w * p
+                curvature = share * (1.0 - p)
+                by_slope[k] += share * x[k]
+                by_intercept[k] += share
+                slope_twice[k] += curvature * x[k] * x[k]
+                both[k] += curvature * x[k]
+                intercept_twice[k] += curvature
+            by_slope[y] -= w * x[y]
+            by_intercept[y] -= w
+            line = slope[y] * x[y] + intercept[y]
+            loss += w * (np.log(total) - (line - top[i]))
+    return loss
+
+
+@jit
+def vector_product(
+    z: F64, mean: F64, slope: F64, intercept: F64, slope_change: F64, intercept_change: F64,
+    weight: F64, sums: F64,
+) -> None:  # fmt: skip
+    """Add to `sums` (2, K) second derivatives of the log loss times changed lines.
+
+    A change u of the lines of a row changes its shares p by ``p (u - sum p u)``.
+    """
+    n_classes = z.shape[1]
+    rows = max(1, BLOCK // n_classes)
+    work = np.empty(rows * n_classes)
+    x_block = np.empty(rows * n_classes)
+    e_block = np.empty(rows * n_classes)
+    top = np.empty(rows)
+    u = np.empty(n_classes)
+    by_slope = sums[BY_SLOPE]
+    by_intercept = sums[BY_INTERCEPT]
+    for start in range(0, z.shape[0], rows):
+        part = z[start : start + rows]
+        x_rows = x_block[: part.size]
+        e_rows = e_block[: part.size]
+        line_shares(part, mean, slope, intercept, x_rows, e_rows, top, work)
+        for i in range(part.shape[0]):
+            x = x_rows[i * n_classes : (i + 1) * n_classes]
+            e = e_rows[i * n_classes : (i + 1) * n_classes]
+            total = lane_sum(e)
+            for k in range(n_classes):
+                change = slope_change[k] * x[k] + intercept_change[k]
+                work[k] = e[k] * change
+                u[k] = change
+            mean_change = lane_sum(work[:n_classes]) / total
+            share = weight[start + i] / total
+            for k in range(n_classes):
+                product = share * e[k] * (u[k] - mean_change)
+                by_slope[k] += product * x[k]
+                by_intercept[k] += product

@@ -1,7 +1,8 @@
 """Maps of one score that are constant in bins: histogram binning and scaling-binning."""
 
+from abc import abstractmethod
 from dataclasses import dataclass
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -12,7 +13,14 @@ from fastece.estimators.binned import MAX_BINS, Binned
 from fastece.estimators.binned.layouts import EDGE_RULES
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import LogitMap, Probability
-from fastece.recalibration.logistic import PLATT_PARAMETERS, fit_line
+from fastece.recalibration.code import Program
+from fastece.recalibration.inverse import smallest_numbers
+from fastece.recalibration.logistic import (
+    PLATT_PARAMETERS,
+    fit_line,
+    refuse_negative_slope,
+    write_line,
+)
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import BinaryProblem, Score, sigmoid
 
@@ -45,7 +53,59 @@ class Steps(NamedTuple):
 
 
 @dataclass(kw_only=True, eq=False)
-class HistogramBinning(OneVsRest):
+class StepMap(OneVsRest):
+    """A map whose last two parameters are steps of a monotone function of the score.
+
+    A subclass writes this function as `_scale`, and as code that returns its name.
+    """
+
+    @abstractmethod
+    def _scale(self, score: Score, *parameters: Any) -> F64:
+        """Compute the numbers (n,) whose bins are looked up."""
+
+    @abstractmethod
+    def _write_scale(self, program: Program) -> str:
+        """Write the number whose bin is looked up, and return its name."""
+
+    def _map_one(self, score: Score, *parameters: Any) -> F64:
+        *scale, cut, value = parameters
+        return Steps(cut, value).at(self._scale(score, *scale))
+
+    def _write_code(self, program: Program) -> None:
+        steps = self._steps_of_input()
+        is_empty = np.isnan(steps.value)
+        _, largest = self._input_range()
+        program.define(ends=np.append(steps.cut, largest), value=np.nan_to_num(steps.value))
+        formula = "value[k]"
+        if is_empty.any():
+            program.define(is_empty=is_empty)
+            formula = f"value[k] + is_empty[k] * {self._write_scale(program)}"
+        program.piece("recalibrated", formula, ends="ends", variable=program.input)
+
+    def _steps_of_input(self) -> Steps:
+        """Find the edges of bins among predictions of class 1 of two, before `_scale`.
+
+        A score at an edge then is in the same bin in every language, though exponentials differ in
+        their last bit.
+        """
+        *scale, cut, value = self._fitted_parameters()
+
+        def scaled(values: F64) -> F64:
+            return self._scale(self._column(values).score(1), *scale)
+
+        low, high = self._input_range()
+        at_low, at_high = scaled(np.array([low, high]))
+        if at_low <= at_high:
+            beyond = smallest_numbers(lambda x: scaled(x) > cut, low, high, cut.size)
+        else:
+            cut = cut[::-1]
+            value = value[::-1]
+            beyond = smallest_numbers(lambda x: scaled(x) <= cut, low, high, cut.size)
+        return Steps(np.nextafter(beyond, -np.inf), value)
+
+
+@dataclass(kw_only=True, eq=False)
+class HistogramBinning(StepMap):
     """Histogram binning: the observed frequency in the bin of the score.
 
     Parameters
@@ -96,12 +156,16 @@ class HistogramBinning(OneVsRest):
         bins = make_bins(self.n_bins, self.edges)
         return BinaryFit(fit_steps(bins, problem.to_sample(), problem.outcome.astype(np.float64)))
 
-    def _map_one(self, score: Score, cut: F64, value: F64) -> F64:
-        return Steps(cut, value).at(score.s)
+    def _scale(self, score: Score) -> F64:
+        return score.s
+
+    def _write_scale(self, program: Program) -> str:
+        program.add_probability()
+        return "p"
 
 
 @dataclass(kw_only=True, eq=False)
-class ScalingBinning(LogitMap, OneVsRest):
+class ScalingBinning(LogitMap, StepMap):
     """Platt scaling, whose probabilities are then averaged in bins of equal weight.
 
     Parameters
@@ -159,8 +223,18 @@ class ScalingBinning(LogitMap, OneVsRest):
         steps = fit_steps(make_bins(self.n_bins, "quantile"), problem.to_sample(scaled), scaled)
         return BinaryFit((slope, intercept, *steps), platt.warning)
 
-    def _map_one(self, score: Score, slope: float, intercept: float, cut: F64, value: F64) -> F64:
-        return Steps(cut, value).at(sigmoid(slope * score.logit + intercept))
+    def _scale(self, score: Score, slope: float, intercept: float) -> F64:
+        return sigmoid(slope * score.logit + intercept)
+
+    def _check_increasing(self) -> None:
+        slope, *_ = self._fitted_parameters()
+        refuse_negative_slope(slope)
+
+    def _write_scale(self, program: Program) -> str:
+        slope, intercept, *_ = self._fitted_parameters()
+        write_line(program, slope, intercept, self.clip_)
+        program.sigmoid("scaled", "line")
+        return "scaled"
 
 
 def make_bins(n_bins: int, edges: Edges) -> Binned:

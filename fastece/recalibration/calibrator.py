@@ -3,16 +3,20 @@
 from abc import ABC, abstractmethod
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import Any, ClassVar, NamedTuple, Self
+from typing import Any, ClassVar, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
-from fastece.data.containers import all_column_names, order_of_numbers
+from fastece.data.containers import all_column_names, order_of_numbers, refuse_where
 from fastece.data.errors import InputError, rename_arguments, warn
-from fastece.data.parameters import check_flag, check_real
+from fastece.data.parameters import check_choice, check_flag, check_real
 from fastece.data.scores import two_columns
+from fastece.kernels.types import F64
+from fastece.recalibration.code import LANGUAGES, Program
+from fastece.recalibration.inverse import smallest_numbers
 from fastece.recalibration.outputs import (
+    MAX_LOGIT,
     MIN_CLIP,
     NAMES_IN_FIT,
     LabelledOutputs,
@@ -69,7 +73,9 @@ class Calibrator(ABC):
     """A map from predictions to better calibrated ones, fitted to rows held apart.
 
     A subclass has its options as fields. It writes `_fit`, which sets the fitted attributes, and
-    `_map`, and describes the fitted attributes in `PARAMETERS`.
+    `_map`, and describes the fitted attributes in `PARAMETERS`. For `to_code` it writes
+    `_write_code` or `_write_code_of_classes`; for `inverse` it accepts by `_check_increasing`, or
+    writes `_invert_classes`.
     """
 
     # The name of the method in texts.
@@ -146,19 +152,28 @@ class Calibrator(ABC):
         ValueError, TypeError
             Before `fit`; for another number of classes; for values that are not probabilities.
         """
-        if not self.__sklearn_is_fitted__():
-            raise InputError("X", f"{type(self).__name__} must be fitted before it maps anything")
-        with rename_arguments(NAMES_IN_FIT):
-            outputs = read_outputs(X, self.from_logits, "X")
-        if outputs.n_classes != self.n_classes_:
-            rule = f"must have {self.n_classes_} classes, as the rows that the map was fitted to"
-            raise InputError("X", rule, value=outputs.values.shape)
+        self._check_fitted("X", "maps anything")
+        outputs = self._read(X, self.from_logits, "X")
         columns = all_column_names(X)
         fitted_columns = [str(label) for label in self.classes_ or ()]
         if columns and order_of_numbers(columns) != order_of_numbers(fitted_columns):
             rule = "must have its columns in the order of those that the map was fitted to"
             raise InputError("X", rule, value=columns)
         return self.map_outputs(outputs)
+
+    def _check_fitted(self, argument: str, use: str) -> None:
+        """Refuse a use of a map that has not been fitted."""
+        if not self.__sklearn_is_fitted__():
+            raise InputError(argument, f"{type(self).__name__} must be fitted before it {use}")
+
+    def _read(self, values: Any, from_logits: bool, name: str) -> ModelOutputs:
+        """Check the caller's probabilities or logits of as many classes as the map has."""
+        with rename_arguments({**NAMES_IN_FIT, "first": name}):
+            outputs = read_outputs(values, from_logits, name)
+        if outputs.n_classes != self.n_classes_:
+            rule = f"must have {self.n_classes_} classes, as the rows that the map was fitted to"
+            raise InputError(name, rule, value=outputs.values.shape)
+        return outputs
 
     def map_outputs(self, outputs: ModelOutputs) -> NDArray[Any]:
         """Map checked predictions to probabilities of their shape and dtype."""
@@ -169,6 +184,145 @@ class Calibrator(ABC):
         elif p.ndim == 1 and n_axes == 2:
             p = np.column_stack([1 - p, p])
         return p.astype(outputs.values.dtype, copy=False)
+
+    def inverse(self, p: Any) -> F64:
+        """Find the predictions that are mapped to given probabilities.
+
+        Parameters
+        ----------
+        p : array_like (n,) or (n, K)
+            Recalibrated probabilities of class 1, or class vectors.
+
+        Returns
+        -------
+        (n,) or (n, K) float64 array
+            Predictions of the kind that the map was fitted to: probabilities or, with
+            `from_logits`, log odds and, for class vectors, log probabilities. With two classes they
+            are the smallest whose recalibrated probability of class 1 is at least p; where the map
+            is continuous and increases, that is the one that is mapped to p. The smallest log odds
+            are -1e100.
+
+        Raises
+        ------
+        ValueError, TypeError
+            Before `fit`; for a map that may decrease, or of more than two classes unless it is
+            temperature scaling; for another number of classes, values that are not probabilities,
+            or probabilities that no prediction is mapped to.
+
+        Examples
+        --------
+        >>> from fastece.recalibration import PlattScaling
+        >>> model = PlattScaling().fit([0.1, 0.3, 0.4, 0.6, 0.7, 0.9], [0, 0, 1, 0, 1, 1])
+        >>> print(model.inverse([0.2, 0.5]).round(3))
+        [0.285 0.5  ]
+        """
+        self._check_fitted("p", "has an inverse")
+        if self.n_classes_ == 2:
+            self._check_increasing()
+            return self._invert(self._read(p, False, "p"))
+        return self._invert_classes(self._read(p, False, "p"))
+
+    def _check_increasing(self) -> None:
+        """Refuse an inverse where the map of two classes may decrease."""
+        raise InputError("p", f"{self.title} has no inverse, since it may decrease")
+
+    def _invert(self, outputs: ModelOutputs) -> F64:
+        """Find the predictions behind probabilities of two classes, in their shape."""
+        p = outputs.score(1).s
+        low, high = self._input_range()
+
+        def recalibrate(score: F64) -> NDArray[Any]:
+            return self.map_outputs(self._column(score))
+
+        smallest, largest = recalibrate(np.array([low, high]))
+        rule = f"must be at most {largest}, as the map gives {smallest} to {largest}"
+        refuse_where("p", rule, p, lambda part: part > largest + ROUNDING_UNITS * MIN_CLIP)
+        target = np.minimum(p, recalibrate(np.full(p.size, high)))
+        score = smallest_numbers(lambda score: recalibrate(score) >= target, low, high, p.size)
+        if outputs.values.ndim == 1:
+            return score
+        if self.from_logits:
+            return ModelOutputs(score, from_logits=True).score(1).log_probabilities
+        return two_columns(score, from_logits=False)
+
+    def _column(self, values: F64) -> ModelOutputs:
+        """Return predictions of class 1 of two, which need no check."""
+        return ModelOutputs(values, self.from_logits)
+
+    def _input_range(self) -> tuple[float, float]:
+        """Return the smallest and the largest prediction in one column."""
+        return (-MAX_LOGIT, MAX_LOGIT) if self.from_logits else (0.0, 1.0)
+
+    def _invert_classes(self, outputs: ModelOutputs) -> F64:
+        """Find the predictions behind class vectors of more than two classes."""
+        rule = f"{self.title} has an inverse for two classes alone"
+        raise InputError("p", rule, value=outputs.values.shape)
+
+    def to_code(self, language: str) -> str:
+        """Write the fitted map as a short program, which needs no package.
+
+        Parameters
+        ----------
+        language : {"python", "sql", "js"}
+
+        Returns
+        -------
+        str
+            For Python and JavaScript a function `recalibrate`, from a number to a number for two
+            classes and from a sequence to a list for more. For SQL a query of a table
+            `predictions`, in the dialect of SQLite: it keeps all columns, and adds
+            `recalibrated`, or `recalibrated0`, `recalibrated1` and so on, after columns of steps
+            whose names begin with "_".
+
+        Raises
+        ------
+        ValueError, TypeError
+            Before `fit`; for an unknown language; for more than two classes, unless the map has
+            code for them.
+
+        Notes
+        -----
+        The input is p: the probability of class 1 or of each of more classes, in SQL the columns
+        `p0`, `p1` and so on. With `from_logits` it is z, the log odds of class 1 or the logits;
+        they must be finite, as -inf is not replaced. The program checks no input, and its results
+        are those of `transform` for float64 and, with two classes, one column.
+
+        Examples
+        --------
+        >>> from fastece.recalibration import PriorShift
+        >>> code = PriorShift(old=0.5, new=0.25).fit([0.5]).to_code("js")
+        >>> for line in code.splitlines()[1:]:
+        ...     print(line)
+        const {exp, log, min, max} = Math;
+        const ratio0 = 1.5;
+        const ratio1 = 0.5;
+        function recalibrate(p) {
+          const recalibrated = ratio1 * p / (ratio0 * (1 - p) + ratio1 * p);
+          return recalibrated;
+        }
+        """
+        self._check_fitted("language", "is written as code")
+        check_choice("language", language, list(LANGUAGES))
+        program = Program(self.title, self.n_classes_, self.from_logits)
+        if self.n_classes_ == 2:
+            self._write_code(program)
+        else:
+            self._write_code_of_classes(program)
+        return LANGUAGES[language](program)
+
+    def _write_code(self, program: Program) -> None:  # noqa: ARG002
+        """Write the map of two classes; its last step is the probability of class 1."""
+        self._refuse_code()
+
+    def _write_code_of_classes(self, program: Program) -> None:  # noqa: ARG002
+        """Write the map of more than two classes; its last step is a vector."""
+        self._refuse_code()
+
+    def _refuse_code(self) -> NoReturn:
+        """Refuse to write code, and name the file that has the numbers of the map."""
+        rule = f"{self.title} of {self.n_classes_} classes is not written as code"
+        hint = "fastece.recalibration.save writes a JSON file with all numbers of the map"
+        raise InputError("language", rule, hint=hint)
 
     def fit_transform(self, X: Any, y: Any, sample_weight: Any = None) -> NDArray[Any]:  # noqa: N803
         """Fit the map to rows, and map the same rows.
@@ -218,7 +372,9 @@ class Calibrator(ABC):
 class LogitMap(Calibrator):
     """A map of logarithms of probabilities, which a clip makes finite."""
 
-    SHARED_PARAMETERS = (Parameter("clip", low=MIN_CLIP, high=MAX_CLIP),)
+    SHARED_PARAMETERS: ClassVar[tuple[Parameter, ...]] = (
+        Parameter("clip", low=MIN_CLIP, high=MAX_CLIP),
+    )
 
     clip: float | None = None
 
@@ -236,6 +392,9 @@ class LogitMap(Calibrator):
         """Map checked predictions to probabilities of their shape and dtype."""
         return super().map_outputs(replace(outputs, clip=self.clip_))
 
+    def _column(self, values: F64) -> ModelOutputs:
+        return replace(super()._column(values), clip=self.clip_)
+
 
 def choose_clip(rows: LabelledOutputs) -> float:
     """Choose the smallest probability before logarithms; warn of impossible labels.
@@ -247,6 +406,8 @@ def choose_clip(rows: LabelledOutputs) -> float:
     """
     if rows.from_logits:
         logits = rows.values
+        if np.isfinite(logits).all():
+            return MIN_CLIP
         if logits.ndim == 1:
             logits = two_columns(logits, from_logits=True)
         p = np.exp(logits - logits.max(axis=1, keepdims=True))

@@ -14,8 +14,7 @@ from fastece.recalibration.methods import METHODS
 
 NONE = "none"
 # The methods that are tried, the simplest first.
-CANDIDATES_OF_TWO_CLASSES = (NONE, "temperature", "platt", "beta")
-CANDIDATES_OF_MORE_CLASSES = (NONE, "temperature")
+CANDIDATES = (NONE, "temperature", "ets", "svs", "sms")
 BEST_LEFT = "The predictions are best left as they are."
 
 
@@ -32,8 +31,7 @@ class Trial(Record):
     excess : float
         By how much this is above the smallest log loss of all trials.
     standard_error : float
-        Standard error of the excess, from the differences of each row or group; nan where the log
-        loss is infinite.
+        Standard error of the excess, from the differences of each row or group.
     """
 
     method: str
@@ -70,9 +68,7 @@ class MapChoice(Result):
     def reason(self) -> str:
         """A sentence on which method was taken and why."""
         best = min(self.trials, key=lambda trial: trial.log_loss)
-        if math.isinf(best.log_loss):
-            why = "every log loss is infinite, and it is the simplest"
-        elif best.method == self.method:
+        if best.method == self.method:
             why = "it is the best, and the simplest within one standard error of it"
         else:
             why = (
@@ -109,7 +105,7 @@ def compare_with_best(losses: Mapping[str, F64], weight: F64, group: I64) -> tup
     Parameters
     ----------
     losses : dict of (n,) float64 arrays
-        Losses of the rows by method; they may be infinite.
+        Losses of the rows by method.
     weight : (n,) float64 array
         Above 0; the sum is 1.
     group : (n,) int64 array
@@ -119,12 +115,9 @@ def compare_with_best(losses: Mapping[str, F64], weight: F64, group: I64) -> tup
     loss_of_best = losses[min(means, key=means.__getitem__)]
     trials = []
     for name, loss in losses.items():
-        excess = math.inf
-        error = math.nan
-        if math.isfinite(means[name]):
-            difference = loss - loss_of_best
-            excess = float(weight @ difference)
-            error = standard_error(difference - excess, weight, group)
+        difference = loss - loss_of_best
+        excess = float(weight @ difference)
+        error = standard_error(difference - excess, weight, group)
         trials.append(Trial(name, means[name], excess, error))
     return tuple(trials)
 
@@ -141,9 +134,5 @@ def standard_error(residual: F64, weight: F64, group: I64) -> float:
 
 
 def choose_simplest(trials: tuple[Trial, ...]) -> str:
-    """Choose the first method that is within one standard error of the best.
-
-    An infinite log loss is not, and where all are infinite, the first of all methods is chosen.
-    """
-    near = [trial.method for trial in trials if trial.excess <= trial.standard_error]
-    return near[0] if near else trials[0].method
+    """Choose the first method that is within one standard error of the best."""
+    return next(trial.method for trial in trials if trial.excess <= trial.standard_error)

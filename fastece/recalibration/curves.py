@@ -14,6 +14,7 @@ from fastece.estimators.density.estimator import KDE
 from fastece.estimators.table import find_estimator
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import Probability
+from fastece.recalibration.code import Program
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import BinaryProblem, Score, scale_to_unit_sum
 from fastece.reliability.curve import reliability_curve
@@ -31,6 +32,22 @@ class Interpolation(OneVsRest):
 
     def _map_one(self, score: Score, score_of_point: F64, value_of_point: F64) -> F64:
         return np.interp(score.s, score_of_point, value_of_point)
+
+    def _check_increasing(self) -> None:
+        """Accept the map, as values of its points do not decrease."""
+
+    def _write_code(self, program: Program) -> None:
+        score, value = self._fitted_parameters()
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            slope = np.diff(value) / np.diff(score)
+        # A piece lies before each point, and one behind the last.
+        program.define(
+            x=[*score, 1.0],
+            y=[*value, value[-1]],
+            slope=[0.0, *np.nan_to_num(slope), 0.0],
+        )
+        program.add_probability()
+        program.piece("recalibrated", "y[k] + slope[k] * (p - x[k])", ends="x", variable="p")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -148,6 +165,10 @@ class CurveCalibration(Interpolation):
             raise InputError(
                 "estimator", "must have a curve: ece_bayes or ece_kde", value=estimator
             )
+
+    def _check_increasing(self) -> None:
+        if not self.monotone:
+            raise InputError("monotone", "must be True for an inverse: the map may decrease")
 
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
         from scipy.optimize import isotonic_regression

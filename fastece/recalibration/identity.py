@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from fastece.data.scores import two_columns
 from fastece.recalibration.calibrator import Calibrator
+from fastece.recalibration.code import Program
 from fastece.recalibration.outputs import LabelledOutputs, ModelOutputs
 from fastece.recalibration.scaling import softmax_of
 
@@ -47,3 +48,16 @@ class Identity(Calibrator):
         if not outputs.from_logits:
             return values.copy()
         return softmax_of(two_columns(values, from_logits=True) if values.ndim == 1 else values)
+
+    def _check_increasing(self) -> None:
+        """Accept the map."""
+
+    def _write_code(self, program: Program) -> None:
+        program.add_probability()
+        program.value("recalibrated", "p")
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        if self.from_logits:
+            program.softmax("recalibrated", "z")
+        else:
+            program.vector("recalibrated", "p[k]")

@@ -1,13 +1,15 @@
-"""Logistic maps of one score: Platt scaling and beta calibration."""
+"""Logistic maps of one score: Platt scaling, beta and quadratic calibration."""
 
 from abc import abstractmethod
 from dataclasses import dataclass
 
 import numpy as np
 
+from fastece.data.errors import InputError
 from fastece.data.parameters import check_flag
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import LogitMap, Parameter
+from fastece.recalibration.code import Program
 from fastece.recalibration.losses import MIN_SCALE, LogisticLoss, Minimum, minimise
 from fastece.recalibration.one_vs_rest import BinaryFit, OneVsRest
 from fastece.recalibration.outputs import MIN_CLIP, BinaryProblem, Score, sigmoid
@@ -88,8 +90,31 @@ class PlattScaling(LogisticMap):
     def _features(self, score: Score) -> F64:
         return score.logit[:, None]
 
+    def _check_increasing(self) -> None:
+        slope, _ = self._fitted_parameters()
+        refuse_negative_slope(slope)
+
+    def _write_code(self, program: Program) -> None:
+        slope, intercept = self._fitted_parameters()
+        write_line(program, slope, intercept, self.clip_)
+        program.sigmoid("recalibrated", "line")
+
     def _targets(self, problem: BinaryProblem) -> F64:
         return smooth_targets(problem) if self.smooth else super()._targets(problem)
+
+
+def refuse_negative_slope(slope: float) -> None:
+    """Refuse an inverse of a map of two classes that decreases."""
+    if slope < 0:
+        rule = "must not be below 0 for an inverse: the map decreases"
+        raise InputError("slope_", rule, value=slope)
+
+
+def write_line(program: Program, slope: float, intercept: float, clip: float) -> None:
+    """Write the linear function of the log odds."""
+    program.define(slope=slope, intercept=intercept)
+    program.add_log_odds(clip)
+    program.value("line", "slope * z + intercept")
 
 
 def smooth_targets(problem: BinaryProblem) -> F64:
@@ -147,29 +172,117 @@ class BetaCalibration(LogisticMap):
     def _features(self, score: Score) -> F64:
         return score.log_probabilities[:, ::-1] * [1, -1]  # log(s) and -log(1 - s)
 
+    def _check_increasing(self) -> None:
+        """Accept the map, as neither a nor b is negative."""
+
+    def _write_code(self, program: Program) -> None:
+        a, b, c = self._fitted_parameters()
+        program.define(a=a, b=b, c=c)
+        program.add_log_probabilities(self.clip_)
+        program.value("line", "a * log_p1 - b * log_p0 + c")
+        program.sigmoid("recalibrated", "line")
+
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
-        best = self._fit_powers(problem, uses_a=True, uses_b=True)
-        if not is_increasing(best):
-            constrained = [
-                self._fit_powers(problem, uses_a=True, uses_b=False),
-                self._fit_powers(problem, uses_a=False, uses_b=True),
-                self._fit_powers(problem, uses_a=False, uses_b=False),
-            ]
-            best = min(filter(is_increasing, constrained), key=lambda minimum: minimum.loss)
-        return BinaryFit(best.theta.tolist(), best.warning)
-
-    def _fit_powers(self, problem: BinaryProblem, *, uses_a: bool, uses_b: bool) -> Minimum:
-        """Find a, b and c of the smallest log loss; a parameter that is not used is 0."""
-        is_used = np.array([uses_a, uses_b, True])
-        features = self._features(problem.score)[:, is_used[:2]]
-        minimum = fit_line(features, self._targets(problem), problem)
-        theta = np.zeros(3)
-        theta[is_used] = minimum.theta
-        return minimum._replace(theta=theta)
+        line = fit_rising_line(self._features(problem.score), self._targets(problem), problem)
+        return BinaryFit(line.theta.tolist(), line.warning)
 
 
-def is_increasing(minimum: Minimum) -> bool:
-    """Return whether neither a nor b is negative."""
+@dataclass(kw_only=True, eq=False)
+class QuadraticCalibration(LogitMap, OneVsRest):
+    """Quadratic calibration: a parabola of the log odds that does not fall.
+
+    The map is ``sigmoid(a + b z + c z**2)`` of the log odds z.
+
+    Parameters
+    ----------
+    clip : float, optional
+        The smallest distance of a score from 0 and 1, as in `TemperatureScaling`.
+    from_logits : bool, default False
+        Whether predictions are log odds or logits.
+
+    Attributes
+    ----------
+    a_, b_, c_ : float, or (K,) float64 arrays
+    low_, high_ : float, or (K,) float64 arrays
+        The smallest and the largest log odds of the rows. The parabola does not fall between them,
+        and beyond them goes on as its tangent.
+    clip_ : float
+    n_classes_ : int
+
+    Notes
+    -----
+    Where the log odds of both classes have normal distributions with different variances, the
+    probability of class 1 is such a sigmoid (Berta, Holzmüller, Jordan and Bach 2026, "Structured
+    matrix scaling for multi-class calibration"). A parabola that does not fall between `low_` and
+    `high_` is a sum of ``(z - low)**2`` and ``-(high - z)**2`` with weights of 0 or more, and a
+    constant; the log loss is convex in them.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from fastece.recalibration import QuadraticCalibration
+    >>> rng = np.random.default_rng(0)
+    >>> z = rng.uniform(-2, 2, 20_000)
+    >>> y = rng.random(z.size) < 1 / (1 + np.exp(-z - 0.2 * z**2))
+    >>> model = QuadraticCalibration(from_logits=True).fit(z, y)
+    >>> print(f"{model.a_:.1f} + {model.b_:.1f} z + {model.c_:.1f} z**2")
+    0.0 + 1.0 z + 0.2 z**2
+    """
+
+    title = "quadratic calibration"
+    PARAMETERS = tuple(map(Parameter, ("a", "b", "c", "low", "high")))
+
+    def _fit_one(self, problem: BinaryProblem) -> BinaryFit:
+        z = problem.score.logit
+        low = float(z.min())
+        high = float(z.max())
+        features = np.column_stack([(z - low) ** 2, -((high - z) ** 2)])
+        line = fit_rising_line(features, problem.outcome.astype(np.float64), problem)
+        convex, concave, constant = line.theta.tolist()
+        a = constant + convex * low**2 - concave * high**2
+        b = 2 * (concave * high - convex * low)
+        return BinaryFit((a, b, convex - concave, low, high), line.warning)
+
+    def _map_one(self, score: Score, a: float, b: float, c: float, low: float, high: float) -> F64:
+        z = score.logit
+        inside = z.clip(low, high)
+        return sigmoid(a + b * inside + c * inside**2 + (b + 2 * c * inside) * (z - inside))
+
+    def _check_increasing(self) -> None:
+        """Accept the map, whose parabola does not fall."""
+
+    def _write_code(self, program: Program) -> None:
+        a, b, c, low, high = self._fitted_parameters()
+        program.define(a=a, b=b, c=c, low=low, high=high)
+        program.add_log_odds(self.clip_)
+        program.value("inside", "min(max(z, low), high)")
+        program.value("parabola", "a + b * inside + c * inside * inside")
+        program.value("line", "parabola + (b + 2 * c * inside) * (z - inside)")
+        program.sigmoid("recalibrated", "line")
+
+
+def fit_rising_line(features: F64, target: F64, problem: BinaryProblem) -> Minimum:
+    """Find the best weights of 0 or more for two features (n, 2), and an intercept.
+
+    The loss is convex. So if one weight of the unconstrained minimum is negative, it is 0 at the
+    best weights; if the other one is negative then, both are 0.
+    """
+    best = fit_line(features, target, problem)
+    if is_rising(best):
+        return best
+    candidates = []
+    for zero in np.flatnonzero(best.theta[:2] < 0):
+        minimum = fit_line(np.delete(features, zero, axis=1), target, problem)
+        candidates.append(minimum._replace(theta=np.insert(minimum.theta, zero, 0.0)))
+    rising = list(filter(is_rising, candidates))
+    if rising:
+        return min(rising, key=lambda minimum: minimum.loss)
+    constant = fit_line(features[:, :0], target, problem)
+    return constant._replace(theta=np.insert(constant.theta, 0, [0.0, 0.0]))
+
+
+def is_rising(minimum: Minimum) -> bool:
+    """Return whether neither weight is negative."""
     return bool(minimum.theta[:2].min() >= 0)
 
 

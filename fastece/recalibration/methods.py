@@ -9,19 +9,25 @@ from fastece.data.parameters import check_choice, list_names
 from fastece.recalibration.binning import HistogramBinning, ScalingBinning
 from fastece.recalibration.calibrator import Calibrator
 from fastece.recalibration.curves import CurveCalibration, IsotonicCalibration
+from fastece.recalibration.ensemble import EnsembleTemperatureScaling
 from fastece.recalibration.identity import Identity
-from fastece.recalibration.logistic import BetaCalibration, PlattScaling
+from fastece.recalibration.logistic import BetaCalibration, PlattScaling, QuadraticCalibration
 from fastece.recalibration.outputs import LabelledOutputs, ModelOutputs, read_outputs
 from fastece.recalibration.prior import PriorShift
 from fastece.recalibration.scaling import MatrixScaling, TemperatureScaling, VectorScaling
+from fastece.recalibration.structured import StructuredMatrixScaling, StructuredVectorScaling
 
 METHODS: dict[str, type[Calibrator]] = {
     "none": Identity,
     "temperature": TemperatureScaling,
+    "ets": EnsembleTemperatureScaling,
     "vector": VectorScaling,
     "matrix": MatrixScaling,
+    "svs": StructuredVectorScaling,
+    "sms": StructuredMatrixScaling,
     "platt": PlattScaling,
     "beta": BetaCalibration,
+    "quadratic": QuadraticCalibration,
     "isotonic": IsotonicCalibration,
     "histogram": HistogramBinning,
     "scaling_binning": ScalingBinning,

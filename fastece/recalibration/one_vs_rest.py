@@ -63,7 +63,7 @@ class OneVsRest(Calibrator):
             setattr(self, f"{parameter.name}_", attribute)
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
-        fitted = [getattr(self, f"{parameter.name}_") for parameter in self.PARAMETERS]
+        fitted = self._fitted_parameters()
         if outputs.n_classes == 2:
             return self._map_one(outputs.score(1), *fitted)
         p: NDArray[Any] = np.empty(outputs.values.shape)
@@ -72,6 +72,10 @@ class OneVsRest(Calibrator):
         total = p.sum(axis=1, keepdims=True)
         uniform = np.full(p.shape, 1 / outputs.n_classes)
         return np.asarray(np.divide(p, total, out=uniform, where=total > 0))
+
+    def _fitted_parameters(self) -> list[Any]:
+        """Return the fitted attributes in the order of `PARAMETERS`."""
+        return [getattr(self, f"{parameter.name}_") for parameter in self.PARAMETERS]
 
     @abstractmethod
     def _fit_one(self, problem: BinaryProblem) -> BinaryFit:

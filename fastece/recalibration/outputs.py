@@ -15,7 +15,7 @@ from fastece import kernels
 from fastece.data import containers as arrays
 from fastece.data.errors import InputError, Names, rename_arguments, warn
 from fastece.data.labels import as_labels, check_class_indices
-from fastece.data.samples import Sample
+from fastece.data.samples import Sample, effective_rows
 from fastece.data.scores import native_floats, two_columns
 from fastece.data.table import class_count
 from fastece.kernels.types import F64, I64, U8
@@ -159,6 +159,9 @@ class ModelOutputs:
 
     def log_odds(self, k: int) -> F64:
         """Compute ``z_k - log(sum_j exp(z_j))`` of logits z, over j other than k."""
+        if self.n_classes == 2:
+            logits = self.logits().astype(np.float64, copy=False)
+            return logits[:, k] - logits[:, 1 - k]
         largest = self._largest_logit
         is_largest = largest.column == k
         below_largest = self.logits()[:, k].astype(np.float64) - largest.logit
@@ -204,6 +207,11 @@ class LabelledOutputs(ModelOutputs):
     def unit_weight(self) -> F64:
         """Weights (n,) that sum to 1."""
         return scale_to_unit_sum(self.sample_weight, self.n_rows)
+
+    @property
+    def n_effective(self) -> float:
+        """Number of rows of equal weight whose mean varies as much (`effective_rows`)."""
+        return effective_rows(self.sample_weight, self.n_rows)
 
     def where(self, rows: NDArray[Any]) -> Self:
         """Select rows by their positions, or by a mask."""

@@ -13,6 +13,8 @@ from fastece.data.scores import two_columns
 from fastece.display.numbers import ConfidenceInterval
 from fastece.kernels.types import F64
 from fastece.recalibration.calibrator import Calibrator, Probability
+from fastece.recalibration.code import Program
+from fastece.recalibration.mixture import curvature, mixture_shares
 from fastece.recalibration.outputs import (
     NAMES_IN_FIT,
     LabelledOutputs,
@@ -25,17 +27,6 @@ from fastece.recalibration.scaling import softmax_of
 # Twice the log likelihood that is lost at the ends of an interval of 95 %, by Wilks' theorem: a
 # quantile of chi-squared with one degree of freedom.
 LOST_LIKELIHOOD = NormalDist().inv_cdf(0.975) ** 2
-# The search ends where no rates have a log likelihood for each row that is greater by more than
-# this. Usually it takes about ten steps.
-MAX_GAIN = 1e-11
-MAX_STEPS = 100
-# Log likelihoods that differ by less are equal.
-ROUNDING = 1e-14
-# Fractions of a step that are tried until the log likelihood does not fall.
-STEP_FRACTIONS = 0.5 ** np.arange(50)
-# Share of the mean curvature that is added in every direction, where predictions cannot tell some
-# classes apart.
-RIDGE = 1e-12
 # A base rate by which predictions are divided is at least this.
 MIN_OLD_RATE = 1e-300
 
@@ -170,7 +161,7 @@ class PriorShift(Calibrator):
             has_weight = weight > 0
             weight = weight[has_weight]
             ratio = change_rates(outputs, old, np.ones(n_classes))[has_weight]
-            estimate = estimate_rates(ratio, weight)
+            estimate = mixture_shares(ratio, weight)
             # Weights that sum to 1 are worth ``1 / sum w**2`` rows, by Kish's formula.
             row_weight = weight / (weight @ weight)
             for k in range(n_classes):
@@ -191,6 +182,18 @@ class PriorShift(Calibrator):
         total = p.sum(axis=1, keepdims=True)
         impossible_rows = np.tile(new, (len(p), 1))
         return np.asarray(np.divide(p, total, out=impossible_rows, where=total > 0))
+
+    def _check_increasing(self) -> None:
+        """Accept the map, as rates are positive."""
+
+    def _write_code(self, program: Program) -> None:
+        if self.new_ in (0.0, 1.0):
+            program.define(new=self.new_)
+            program.value("recalibrated", "new")
+            return
+        program.define(ratio0=(1 - self.new_) / (1 - self.old_), ratio1=self.new_ / self.old_)
+        program.add_probability()
+        program.value("recalibrated", "ratio1 * p / (ratio0 * (1 - p) + ratio1 * p)")
 
 
 def attribute_of(rates: F64) -> float | F64:
@@ -243,54 +246,6 @@ def read_rates(name: str, value: Any, n_classes: int | None, *, min_rate: float,
         text = f"must be the rate of class 1, or of all {classes} with the sum 1{rule}"
         raise InputError(name, text, value=value)
     return np.asarray(rates / rates.sum(), np.float64)
-
-
-def estimate_rates(ratio: F64, weight: F64) -> F64:
-    """Find the rates x (K,) of the greatest log likelihood ``sum w log(ratio @ x)``.
-
-    Parameters
-    ----------
-    ratio : (n, K) float64 array
-        Predictions divided by old rates.
-    weight : (n,) float64 array
-        Sums to 1.
-
-    Notes
-    -----
-    With ``sum x`` taken off the log likelihood, its maximum over all x of non-negative numbers has
-    the sum 1. So each step of Newton's method, which fits a parabola, is a problem of least squares
-    in non-negative numbers.
-    """
-    from scipy.optimize import nnls
-
-    def loss(x: F64) -> float:
-        with np.errstate(divide="ignore"):
-            return float(x.sum() - weight @ np.log(ratio @ x))
-
-    n_classes = ratio.shape[1]
-    x = np.full(n_classes, 1 / n_classes)
-    for _ in range(MAX_STEPS):
-        root = ratio * (np.sqrt(weight) / (ratio @ x))[:, None]
-        gradient = np.sqrt(weight) @ root  # A step of the EM algorithm is to x * gradient.
-        lower = np.linalg.cholesky(curvature(root))
-        target, _ = nnls(lower.T, np.linalg.solve(lower, 2 * gradient - 1))
-        step = target - x
-        max_loss = loss(x) + ROUNDING
-        fraction = next((f for f in STEP_FRACTIONS if loss(x + f * step) <= max_loss), None)
-        if gradient.max() <= 1 + MAX_GAIN or fraction is None:
-            break
-        x = x + fraction * step
-    return np.asarray(x / x.sum())
-
-
-def curvature(root: F64) -> F64:
-    """Compute the negative second derivatives (K, K) of a log likelihood.
-
-    The rows of `root` (n, K) are gradients of the log likelihood of a row, times the root of its
-    weight.
-    """
-    hessian = root.T @ root
-    return np.asarray(hessian + RIDGE * np.trace(hessian) * np.eye(len(hessian)))
 
 
 def rate_interval(ratio: F64, weight: F64, x: F64, k: int) -> tuple[float, float]:

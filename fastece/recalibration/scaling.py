@@ -7,35 +7,45 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from fastece.data.containers import refuse_where
 from fastece.data.errors import warn
 from fastece.data.parameters import check_real
 from fastece.data.scores import MAX_ENTRIES_READ, softmax
 from fastece.kernels.types import F64, I64
 from fastece.recalibration.calibrator import MAX_PARAMETER, LogitMap, Parameter
+from fastece.recalibration.code import Program
 from fastece.recalibration.losses import (
     MIN_SCALE,
+    LinesLoss,
+    MatrixLoss,
     Minimum,
-    SoftmaxLoss,
     TemperatureLoss,
+    VectorLoss,
     minimise,
 )
 from fastece.recalibration.outputs import MAX_LOGIT, LabelledOutputs, ModelOutputs
 
 # A mean log loss this near to log K, the loss of the constant prediction 1/K, is no better.
 MIN_GAIN = 1e-6
+# Logarithms of predictions may be so far below the clip by rounding.
+LOG_ROUNDING = 1e-12
 NO_TEMPERATURE = (
     "no temperature makes predictions better than none at all, so it is as good as infinite, and "
-    "probabilities become 1/K"
+    "predictions no longer play a part"
 )
 
 
 def fit_temperature(logits: NDArray[Any], label: I64, weight: F64) -> Minimum:
     """Find ``-log T`` of the temperature T of the smallest log loss."""
     loss = TemperatureLoss(logits, label, weight)
+    loss_of_none = float(np.log(logits.shape[1]))
     spread = float(weight @ (loss.largest - logits.min(axis=1)))
     if spread < MIN_SCALE:  # All logits of a row are equal, so any temperature will do.
-        return Minimum(np.zeros(1), float(np.log(logits.shape[1])), "")
-    return minimise(loss, np.array([-np.log(spread)]))
+        return Minimum(np.zeros(1), loss_of_none, NO_TEMPERATURE)
+    minimum = minimise(loss, np.array([-np.log(spread)]))
+    if minimum.loss > loss_of_none - MIN_GAIN:
+        return minimum._replace(warning=NO_TEMPERATURE)
+    return minimum
 
 
 def softmax_of(logits: NDArray[Any], factor: float = 1.0) -> NDArray[Any]:
@@ -99,51 +109,105 @@ class TemperatureScaling(LogitMap):
         logits = rows.logits()
         minimum = fit_temperature(logits, rows.label, rows.unit_weight)
         self.temperature_ = float(np.exp(-minimum.theta[0]))
-        if minimum.loss > np.log(rows.n_classes) - MIN_GAIN:
-            warn("X", NO_TEMPERATURE)
-        elif minimum.warning:
+        if minimum.warning:
             warn("X", minimum.warning)
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits(), 1 / self.temperature_)
 
+    def _check_increasing(self) -> None:
+        """Accept the map, as a temperature is positive."""
+
+    def _invert_classes(self, outputs: ModelOutputs) -> F64:
+        # A smaller score would be clipped, and a logit of -inf as well.
+        lowest = -MAX_LOGIT if self.from_logits else np.log(self.clip_) - LOG_ROUNDING
+        rule = "is mapped to by no predictions, as one of them would have to be below clip_"
+        refuse_where("p", rule, outputs.values, lambda p: self._log_scores(p) < lowest)
+        log_score = self._log_scores(outputs.values)
+        return log_score if self.from_logits else np.exp(log_score)
+
+    def _log_scores(self, p: NDArray[Any]) -> F64:
+        """Compute the logarithms (n, K) of the predictions behind probabilities."""
+        from scipy.special import log_softmax
+
+        with np.errstate(divide="ignore"):
+            log_p = np.log(p.astype(np.float64))
+        return np.asarray(log_softmax(self.temperature_ * log_p, axis=1))
+
+    def _write_code(self, program: Program) -> None:
+        program.define(temperature=self.temperature_)
+        program.add_log_odds(self.clip_)
+        program.value("scaled", "z / temperature")
+        program.sigmoid("recalibrated", "scaled")
+
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.define(temperature=self.temperature_)
+        program.add_logits(self.clip_)
+        program.vector("scaled", "z[k] / temperature")
+        program.softmax("recalibrated", "scaled")
+
 
 @dataclass(kw_only=True, eq=False)
 class SoftmaxMap(LogitMap):
-    """A map that is the softmax of linear functions of logits.
+    """A map that is the softmax of the linear functions with the smallest log loss.
 
-    The functions are those of the smallest log loss. A subclass says which weights and intercepts
-    there are, and may penalise them.
+    A subclass writes `_loss`, and names the weights and the intercepts in `PARAMETERS`.
     """
 
     needs = "logits"
 
     @abstractmethod
-    def _free_entries(self, n_classes: int) -> NDArray[np.bool_]:
-        """Return which entries (K, K + 1) of the weights and the intercepts are fitted."""
+    def _loss(self, logits: NDArray[Any], rows: LabelledOutputs, factor: float) -> LinesLoss:
+        """Return the loss of lines, whose search begins at the logits times a factor."""
 
-    def _penalty(self, n_classes: int) -> F64:
-        """Return the factor of the square of each entry (K, K + 1)."""
-        return np.zeros((n_classes, n_classes + 1))
-
-    def _fit_lines(self, rows: LabelledOutputs) -> tuple[F64, F64]:
-        """Find weights (K, K) and intercepts (K,) of the smallest loss; warn of none."""
+    def _fit(self, rows: LabelledOutputs) -> None:
         logits = rows.logits()
-        k = rows.n_classes
-        loss = SoftmaxLoss(
-            logits, rows.label, rows.unit_weight, self._free_entries(k), self._penalty(k)
-        )
         # The best temperature is near to the best map.
         temperature = fit_temperature(logits, rows.label, rows.unit_weight)
-        minimum = minimise(loss, loss.theta_of(float(np.exp(temperature.theta[0]))))
-        has_all_classes = np.bincount(rows.label, minlength=k).all()
+        self._fit_lines(logits, rows, float(np.exp(temperature.theta[0])))
+
+    def _fit_lines(self, logits: NDArray[Any], rows: LabelledOutputs, factor: float) -> None:
+        """Find the lines of the smallest loss; warn where there are none."""
+        loss = self._loss(logits, rows, factor)
+        minimum = minimise(loss, loss.start)
+        has_all_classes = np.bincount(rows.label, minlength=rows.n_classes).all()
         # Where a class has no label there is no best map, and `rows_to_fit` has warned of it.
         if minimum.warning and has_all_classes:
             warn("X", minimum.warning)
-        lines = loss.for_logits(loss.lines_of(minimum.theta))
-        intercepts = lines[:, -1]
+        self.weight_, intercept = loss.lines_at(minimum.theta)
         # A constant changes no probability.
-        return lines[:, :-1], intercepts - intercepts.mean()
+        self.intercept_ = intercept - intercept.mean()
+
+    def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
+        return softmax_of(self._values(outputs.logits()))
+
+    def _values(self, logits: NDArray[Any]) -> NDArray[Any]:
+        """Compute the values (n, K) of lines of one logit each, or of all."""
+        weighted = logits * self.weight_ if self.weight_.ndim == 1 else logits @ self.weight_.T
+        return np.asarray(weighted + self.intercept_)
+
+    def _write_code(self, program: Program) -> None:
+        if self.from_logits:  # A constant in both logits would change the lines.
+            program.value("log_p0", "0")
+            program.value("log_p1", "z")
+        else:
+            program.add_log_probabilities(self.clip_)
+        self._write_line(program)
+
+    def _write_line(self, program: Program) -> None:
+        """Write the difference of both lines of log_p0 and log_p1, and its sigmoid."""
+        weight = np.diag(self.weight_) if self.weight_.ndim == 1 else self.weight_
+        slope0, slope1 = weight[1] - weight[0]
+        intercept0, intercept1 = self.intercept_
+        program.define(slope0=slope0, slope1=slope1, intercept=intercept1 - intercept0)
+        program.value("line", "slope0 * log_p0 + slope1 * log_p1 + intercept")
+        program.sigmoid("recalibrated", "line")
+
+    def _write_lines(self, program: Program, logits: str) -> None:
+        """Write the softmax of lines of one logit each, from the name of their vector."""
+        program.define(weight=self.weight_, intercept=self.intercept_)
+        program.vector("line", f"weight[k] * {logits}[k] + intercept[k]")
+        program.softmax("recalibrated", "line")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -185,15 +249,12 @@ class VectorScaling(SoftmaxMap):
     title = "vector scaling"
     PARAMETERS = Parameter("weight", "K"), Parameter("intercept", "K")
 
-    def _free_entries(self, n_classes: int) -> NDArray[np.bool_]:
-        return np.column_stack([np.eye(n_classes, dtype=bool), np.ones(n_classes, bool)])
+    def _loss(self, logits: NDArray[Any], rows: LabelledOutputs, factor: float) -> LinesLoss:
+        return VectorLoss(logits, rows.label, rows.unit_weight, factor, penalty=0.0)
 
-    def _fit(self, rows: LabelledOutputs) -> None:
-        weights, self.intercept_ = self._fit_lines(rows)
-        self.weight_ = weights.diagonal().copy()
-
-    def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
-        return softmax_of(outputs.logits() * self.weight_ + self.intercept_)
+    def _write_code_of_classes(self, program: Program) -> None:
+        program.add_logits(self.clip_)
+        self._write_lines(program, "z")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -253,15 +314,14 @@ class MatrixScaling(SoftmaxMap):
         check_real("off_diagonal", self.off_diagonal, 0.0, MAX_LOGIT)
         check_real("intercept", self.intercept, 0.0, MAX_LOGIT)
 
-    def _free_entries(self, n_classes: int) -> NDArray[np.bool_]:
-        return np.ones((n_classes, n_classes + 1), bool)
+    def _loss(self, logits: NDArray[Any], rows: LabelledOutputs, factor: float) -> LinesLoss:
+        k = rows.n_classes
+        penalty = matrix_penalty(k, self.off_diagonal / (k * (k - 1)), 0.0, self.intercept / k)
+        return MatrixLoss(logits, rows.label, rows.unit_weight, factor, penalty)
 
-    def _penalty(self, n_classes: int) -> F64:
-        weights = self.off_diagonal / (n_classes * (n_classes - 1)) * (1 - np.eye(n_classes))
-        return np.column_stack([weights, np.full(n_classes, self.intercept / n_classes)])
 
-    def _fit(self, rows: LabelledOutputs) -> None:
-        self.weight_, self.intercept_ = self._fit_lines(rows)
-
-    def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
-        return softmax_of(outputs.logits() @ self.weight_.T + self.intercept_)
+def matrix_penalty(n_classes: int, off_diagonal: float, diagonal: float, intercept: float) -> F64:
+    """Arrange the factors of penalties (K, K + 1) as the entries of lines."""
+    weights = np.full((n_classes, n_classes), off_diagonal)
+    np.fill_diagonal(weights, diagonal)
+    return np.column_stack([weights, np.full(n_classes, intercept)])

@@ -12,8 +12,13 @@ from fastece import KDE
 from fastece.recalibration import METHODS
 
 # Methods of one score, and methods with a smallest loss.
-ONE_SCORE = ("platt", "beta", "isotonic", "histogram", "scaling_binning", "curve")
-OPTIMA = ("temperature", "vector", "matrix", "platt", "beta", "scaling_binning")
+ONE_SCORE = ("platt", "beta", "quadratic", "isotonic", "histogram", "scaling_binning", "curve")
+OPTIMA = (
+    "temperature", "ets", "vector", "matrix", "svs", "sms", "platt", "beta", "quadratic",
+    "scaling_binning",
+)  # fmt: skip
+# Methods whose penalties fall as rows grow: weights say how much rows differ, not how many.
+PENALISED = ("svs", "sms")
 # Options with which integer weights are repetitions: other curves depend on n as such.
 REPEATABLE = {"curve": {"estimator": KDE(bandwidth=0.05)}}
 # Every method, and every option of it: name -> (method, options).

@@ -100,3 +100,44 @@ def test_sums_for_a_temperature_are_the_loss_and_its_derivatives(n_classes):
     sums = np.array([1.0, 2.0, 3.0])  # it adds
     arithmetic.temperature_sums(z, z.max(axis=1).astype(np.float64), label, weight, inverse, sums)
     assert sums - [1, 2, 3] == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("n_classes", [2, 10, 200, arithmetic.BLOCK + 3])
+def test_sums_for_vector_scaling_are_the_loss_and_its_derivatives(n_classes):
+    rng = np.random.default_rng(13)
+    n = 2 * max(1, arithmetic.BLOCK // n_classes) + 3
+    z = 5 * rng.standard_normal((n, n_classes))
+    mean, slope, intercept, slope_change, intercept_change = rng.standard_normal((5, n_classes))
+    label = rng.integers(0, n_classes, n)
+    weight = rng.random(n)
+    loss = 0.0
+    sums = np.zeros((5, n_classes))
+    product = np.zeros((2, n_classes))
+    for row, y, w in zip(z, label, weight, strict=True):
+        x = row - mean
+        line = slope * x + intercept
+        p = np.exp(line - line.max())
+        p /= p.sum()
+        loss -= w * np.log(p[y])
+        gap = w * (p - (np.arange(n_classes) == y))
+        curvature = w * p * (1 - p)
+        sums += [gap * x, gap, curvature * x**2, curvature * x, curvature]
+        change = slope_change * x + intercept_change
+        change_of_gap = w * p * (change - p @ change)
+        product += [change_of_gap * x, change_of_gap]
+    lines = (z, mean, slope, intercept)
+    got = np.ones((5, n_classes))  # it adds
+    assert arithmetic.vector_sums(*lines, label, weight, got) == pytest.approx(loss, rel=1e-12)
+    assert got - 1 == pytest.approx(sums, rel=1e-11, abs=1e-12)
+    got = np.ones((2, n_classes))
+    arithmetic.vector_product(*lines, slope_change, intercept_change, weight, got)
+    assert got - 1 == pytest.approx(product, rel=1e-11, abs=1e-12)
+
+
+def test_the_largest_of_any_number_of_numbers():
+    rng = np.random.default_rng(14)
+    for n in (1, 7, 8, 9, 16, 23):
+        for place in range(n):
+            x = -rng.random(n)
+            x[place] = 1.0
+            assert arithmetic.lane_max(x) == 1.0

@@ -161,6 +161,121 @@ def beta_map(p, a, b, c):
     return expit(a * np.log(clip(p)) - b * np.log(1 - clip(p)) + c)
 
 
+def rising_sum(features, y, w):
+    """(first, second, constant) of sigmoid(first f1 + second f2 + constant) with the smallest log
+    loss of first, second >= 0: squares stand for numbers that are not negative."""
+
+    def loss(v):
+        return cross_entropy(features @ v[:2] ** 2 + v[2], y, w)
+
+    starts = product((0.3, 1.0), repeat=2)
+    first, second, constant = min((minimum(loss, [*x, 0.0]) for x in starts), key=loss)
+    return first**2, second**2, constant
+
+
+def quadratic(z, y, w):
+    """(a, b, c) of the parabola a + b z + c z^2 with the smallest log loss that does not fall
+    between the smallest and the largest z."""
+    middle = (z.min() + z.max()) / 2
+    half = (z.max() - z.min()) / 2
+    x = (z - middle) / half
+    convex, concave, constant = rising_sum(
+        np.column_stack([(1 + x) ** 2, -((1 - x) ** 2)]), np.asarray(y, float), w
+    )
+    # In x: convex (1 + x)^2 - concave (1 - x)^2 + constant.
+    c = convex - concave
+    b = 2 * (convex + concave)
+    a = c + constant
+    ratio = middle / half
+    return a - b * ratio + c * ratio**2, (b - 2 * c * ratio) / half, c / half**2
+
+
+def quadratic_map(new, p, y, w):
+    """sigmoid(a + b z + c z^2) of log odds z, and its tangents beyond the rows of the fit."""
+    z = log_odds(p)
+    a, b, c = quadratic(z, y, w)
+    values = []
+    for x in log_odds(new):
+        end = min(max(x, z.min()), z.max())
+        values.append(a + b * end + c * end**2 + (b + 2 * c * end) * (x - end))
+    return expit(np.array(values))
+
+
+def mixture(density, w):
+    """Shares (K,) of the greatest weighted log likelihood of density (n, K): squares, divided by
+    their sum, stand for shares."""
+
+    def loss(v):
+        return -mean(np.log(density @ v**2 / np.sum(v**2)), w)
+
+    starts = np.eye(density.shape[1]) + 0.3
+    v = min((minimum(loss, x) for x in starts), key=loss)
+    return v**2 / np.sum(v**2)
+
+
+def ets_map(new, prob, y, w):
+    """Zhang, Kailkhura and Han (2020): the temperature, then the shares of the three parts."""
+    t = temperature(log_columns(prob), y, w)
+    k = columns(prob).shape[1]
+
+    def parts(p):
+        z = log_columns(p)
+        return np.stack([softmax(z / t, axis=1), softmax(z, axis=1), np.full(z.shape, 1 / k)])
+
+    shares = mixture(parts(prob)[:, np.arange(len(y)), y].T, w)
+    q = np.tensordot(shares, parts(new), axes=1)
+    return q if np.ndim(new) == 2 else q[:, 1]
+
+
+def structured_inputs(new, prob, y, w):
+    """log((1 - e) softmax(z / T) + e / K) of rows, with T and e = 1 / (n + 1) of a fit, and n."""
+    t = temperature(log_columns(prob), y, w)
+    n = np.sum(w) ** 2 / np.sum(w**2)
+    e = 1 / (n + 1)
+    z = log_columns(new)
+    return np.log((1 - e) * softmax(z / t, axis=1) + e / z.shape[1]), n
+
+
+def structured_penalty(weight, intercept, n):
+    """Berta et al. (2026), with squares: K/n for the diagonal and intercepts, K (K - 1)/n for
+    the other weights."""
+    k = len(intercept)
+    penalty = 0.0
+    for i in range(k):
+        penalty += k / n * ((weight[i, i] - 1) ** 2 + intercept[i] ** 2)
+        penalty += sum(k * (k - 1) / n * weight[i, j] ** 2 for j in range(k) if j != i)
+    return penalty
+
+
+def structured_map(new, prob, y, w, *, is_matrix):
+    """Structured matrix or vector scaling, fitted to prob and y."""
+    u, n = structured_inputs(prob, prob, y, w)
+    k = u.shape[1]
+    is_free = np.ones((k, k), bool) if is_matrix else np.eye(k, dtype=bool)
+
+    def lines(x):
+        weight = np.zeros((k, k))
+        weight[is_free] = x[k:]
+        return weight, x[:k]
+
+    def loss(x):
+        weight, intercept = lines(x)
+        return log_loss(u @ weight.T + intercept, y, w) + structured_penalty(weight, intercept, n)
+
+    weight, intercept = lines(minimum(loss, np.concatenate([np.zeros(k), np.eye(k)[is_free]])))
+    return probabilities(structured_inputs(new, prob, y, w)[0] @ weight.T + intercept, new)
+
+
+def svs_map(new, prob, y, w):
+    """Structured vector scaling."""
+    return structured_map(new, prob, y, w, is_matrix=False)
+
+
+def sms_map(new, prob, y, w):
+    """Structured matrix scaling."""
+    return structured_map(new, prob, y, w, is_matrix=True)
+
+
 def isotonic_map(new, p, y, w):
     """Straight lines between the scores of the fit, and constant beyond them."""
     regression = pytest.importorskip("sklearn.isotonic").IsotonicRegression

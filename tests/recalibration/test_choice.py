@@ -1,6 +1,7 @@
 """The choice of a map: the simplest within one standard error of the best, none included."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -120,27 +121,18 @@ def test_an_over_confident_model_gets_a_temperature(shape):
     assert choice.trials[0].excess > 3 * choice.trials[0].standard_error
 
 
-def test_an_infinite_loss_is_never_chosen_before_a_finite_one():
+def test_a_map_that_says_0_is_not_chosen():
+    """One event there makes the log loss infinite, whether or not these rows have it."""
     data = binary(n=300)
-    certain = np.where(np.arange(300) == 7, 1.0 - data.y[7], data.X)
-    none, *others = recommend(data.y, certain).trials
-    assert (none.method, none.log_loss, none.excess) == ("none", math.inf, math.inf)
-    assert math.isnan(none.standard_error)
-    assert all(math.isfinite(trial.log_loss) for trial in others)
-    assert recommend(data.y, certain).method != "none"
-    # A row of weight 0 does not count.
-    weight = (np.arange(300) != 7).astype(float)
-    assert math.isfinite(recommend(data.y, certain, sample_weight=weight).trials[0].log_loss)
-
-
-def test_where_all_losses_are_infinite_there_is_no_map(monkeypatch):
-    data = binary(n=300)
-    certain = np.where(np.arange(300) == 7, 1.0 - data.y[7], data.X)
-    monkeypatch.setattr(cross_fitting, "CANDIDATES_OF_TWO_CLASSES", ("none", "isotonic"))
-    choice = recommend(data.y, certain)
-    assert [trial.log_loss for trial in choice.trials] == [math.inf, math.inf]
-    assert choice.method == "none"
-    assert "every log loss is infinite" in str(choice)
+    for wrong in (True, False):
+        certain = np.where(np.arange(300) == 7, abs(data.y[7] - wrong), data.X)
+        choice = recommend(data.y, certain)
+        assert "probabilities of 0" in choice.refused["none"]
+        assert all(math.isfinite(trial.log_loss) for trial in choice.trials)
+        assert choice.method != "none"
+        # A row of weight 0 does not count.
+        weight = (np.arange(300) != 7).astype(float)
+        assert "none" not in recommend(data.y, certain, sample_weight=weight).refused
 
 
 class Refusing(METHODS["matrix"]):
@@ -154,7 +146,7 @@ def test_a_method_that_refuses_is_named_with_its_reason(monkeypatch):
     data = classes(n=100)
     monkeypatch.setitem(METHODS, "matrix", Refusing)
     names = ("none", "matrix", "temperature")
-    monkeypatch.setattr(cross_fitting, "CANDIDATES_OF_MORE_CLASSES", names)
+    monkeypatch.setattr(cross_fitting, "CANDIDATES", names)
     choice = recommend(data.y, data.X)
     assert [trial.method for trial in choice.trials] == ["none", "temperature"]
     assert choice.refused == {"matrix": "has 80 rows, too few"}
@@ -185,12 +177,16 @@ def test_only_warnings_of_the_chosen_method_are_given(recwarn):
     y = rng.integers(0, 2, 200)
     x = np.where(rng.random(200) < 0.9, 1.0 - y, y)  # labels contradict predictions
     x = x.clip(0.2, 0.8)
-    with pytest.warns(UserWarning, match="no temperature makes predictions better"):
-        recalibrate(y, x, method="temperature")
-    recwarn.clear()
-    assert recommend(y, x).method != "temperature"
-    assert recalibrate(y, x).shape == x.shape
+    choice = recommend(y, x)
     assert not recwarn.list
+    recorded = []
+    for method in ("auto", choice.method, "temperature"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            recalibrate(y, x, method=method)
+        recorded.append([str(warning.message) for warning in caught])
+    assert recorded[0] == recorded[1]
+    assert recorded[2]
 
 
 def test_a_choice_prints_its_trials():

@@ -4,11 +4,15 @@ import numpy as np
 import pytest
 from scipy import optimize
 
-from fastece.recalibration.losses import LogisticLoss, SoftmaxLoss, TemperatureLoss, minimise
+from fastece.recalibration.losses import (
+    LogisticLoss,
+    MatrixLoss,
+    TemperatureLoss,
+    VectorLoss,
+    minimise,
+)
 
 N_CLASSES = 4
-ALL_WEIGHTS = np.ones((N_CLASSES, N_CLASSES + 1), bool)
-OWN_WEIGHTS = np.column_stack([np.eye(N_CLASSES, dtype=bool), np.ones(N_CLASSES, bool)])
 
 
 def draw_weights(rng, n):
@@ -25,16 +29,14 @@ def draw_losses(n=60):
     rows = (logits, label, draw_weights(rng, n))
     features = rng.standard_normal((n, 3))
     outcome = rng.integers(0, 2, n).astype(float)
-    penalty = rng.random(ALL_WEIGHTS.shape)
-    some_weights = rng.random(ALL_WEIGHTS.shape) < 0.5
+    penalty = rng.random((N_CLASSES, N_CLASSES + 1))
     return {
         "temperature": TemperatureLoss(*rows),
         "logistic": LogisticLoss(features, outcome, rows[2]),
-        "own weights": SoftmaxLoss(*rows, OWN_WEIGHTS, 0 * penalty),
-        "own weights, penalties": SoftmaxLoss(*rows, OWN_WEIGHTS, penalty),
-        "some weights": SoftmaxLoss(*rows, some_weights, 0 * penalty),
-        "all weights": SoftmaxLoss(*rows, ALL_WEIGHTS, 0 * penalty),
-        "all weights, penalties": SoftmaxLoss(*rows, ALL_WEIGHTS, penalty),
+        "vector": VectorLoss(*rows, 0.7, 0.0),
+        "vector, penalty": VectorLoss(*rows, 0.7, 0.3),
+        "matrix": MatrixLoss(*rows, 0.7, 0 * penalty),
+        "matrix, penalties": MatrixLoss(*rows, 0.7, penalty),
     }
 
 
@@ -42,9 +44,9 @@ LOSSES = draw_losses()
 
 
 def start_of(loss):
-    """Parameters of the logits as they are, or zeros."""
-    if isinstance(loss, SoftmaxLoss):
-        return loss.theta_of(1.0)
+    """Parameters where a search begins."""
+    if isinstance(loss, VectorLoss | MatrixLoss):
+        return loss.start
     return np.zeros(1 if isinstance(loss, TemperatureLoss) else 3)
 
 
@@ -64,11 +66,11 @@ def test_derivatives_equal_differences(name):
 
 
 def test_rows_are_added_up_in_blocks(monkeypatch):
-    whole = draw_losses()["all weights, penalties"]
+    whole = draw_losses()["matrix, penalties"]
     monkeypatch.setattr("fastece.recalibration.losses.MAX_ENTRIES_OF_BLOCK", 28)
-    blocks = draw_losses()["all weights, penalties"]
+    blocks = draw_losses()["matrix, penalties"]
     assert len(blocks.blocks) == 9
-    theta = whole.theta_of(0.7)
+    theta = whole.start
     assert blocks.evaluate(theta)[0] == pytest.approx(whole.evaluate(theta)[0], rel=1e-14)
     assert blocks.evaluate(theta)[1] == pytest.approx(whole.evaluate(theta)[1], abs=1e-14)
     products = [loss.curvature_along(theta, theta) for loss in (blocks, whole)]
@@ -99,9 +101,10 @@ def test_a_minimum_of_many_parameters_is_exact_too():
     logits = rng.standard_normal((n, n_classes))
     label = rng.integers(0, n_classes, n)
     logits[np.arange(n), label] += 1
-    is_free = np.ones((n_classes, n_classes + 1), bool)
-    loss = SoftmaxLoss(logits, label, draw_weights(rng, n), is_free, np.zeros(is_free.shape))
-    minimum = minimise(loss, loss.theta_of(1.0))
+    loss = MatrixLoss(
+        logits, label, draw_weights(rng, n), 1.0, np.zeros((n_classes, n_classes + 1))
+    )
+    minimum = minimise(loss, loss.start)
     assert not minimum.warning
     assert np.abs(loss.evaluate(minimum.theta)[1]).max() < 1e-10
 
@@ -113,6 +116,5 @@ def test_a_class_told_apart_without_error_has_no_minimum():
     label = rng.integers(0, 2, 300)
     logits[:30, 2] = 50
     label[:30] = 2
-    is_free = np.ones((3, 4), bool)
-    loss = SoftmaxLoss(logits, label, draw_weights(rng, 300), is_free, np.zeros(is_free.shape))
-    assert minimise(loss, loss.theta_of(1.0)).warning
+    loss = MatrixLoss(logits, label, draw_weights(rng, 300), 1.0, np.zeros((3, 4)))
+    assert minimise(loss, loss.start).warning

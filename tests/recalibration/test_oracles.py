@@ -19,10 +19,14 @@ NEAR = {"rtol": 0, "atol": 1e-6}
 # The methods with a short oracle; the curve has a test of its own.
 ORACLES = {
     "temperature": oracle.temperature_map,
+    "ets": oracle.ets_map,
     "vector": oracle.vector_map,
     "matrix": oracle.matrix_map,
+    "svs": oracle.svs_map,
+    "sms": oracle.sms_map,
     "platt": oracle.platt_map,
     "beta": oracle.fitted_beta_map,
+    "quadratic": oracle.quadratic_map,
     "isotonic": oracle.isotonic_map,
     "histogram": oracle.histogram_map,
     "scaling_binning": oracle.scaling_binning_map,
