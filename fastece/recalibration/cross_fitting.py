@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from fastece import kernels
 from fastece.data.containers import index_of, warn_of_index
-from fastece.data.errors import BadArgumentError
+from fastece.data.errors import BadArgumentError, InputError
 from fastece.data.parameters import check_flag
 from fastece.data.scores import two_columns
 from fastece.estimators.losses import LogLoss, vector_terms
@@ -217,6 +217,8 @@ def choose_method(rows: LabelledOutputs, folds: Folds, n_methods: int) -> MapCho
             losses[name] = log_losses(vectors, used_rows.label)
         else:
             refused[name] = SAYS_0
+    if not losses:
+        raise InputError("method", "cannot be chosen, as all give probabilities of 0: name one")
     trials = compare_with_best(losses, used_rows.unit_weight, folds.group[used])
     return MapChoice(
         method=choose_simplest(trials), trials=trials, refused=refused, n=used_rows.n_rows

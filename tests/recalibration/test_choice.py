@@ -1,6 +1,7 @@
 """The choice of a map: the simplest within one standard error of the best, none included."""
 
 import math
+import warnings
 
 import numpy as np
 import pytest
@@ -120,16 +121,18 @@ def test_an_over_confident_model_gets_a_temperature(shape):
     assert choice.trials[0].excess > 3 * choice.trials[0].standard_error
 
 
-def test_a_method_that_says_0_is_not_chosen():
+def test_a_map_that_says_0_is_not_chosen():
+    """One event there makes the log loss infinite, whether or not these rows have it."""
     data = binary(n=300)
-    certain = np.where(np.arange(300) == 7, float(data.y[7]), data.X)  # right, this time
-    choice = recommend(data.y, certain)
-    assert [*choice.refused] == ["none"]
-    assert "no map cannot be used: it gives probabilities of 0" in str(choice)
-    assert "none" not in [trial.method for trial in choice.trials]
-    # A row of weight 0 does not count.
-    weight = (np.arange(300) != 7).astype(float)
-    assert not recommend(data.y, certain, sample_weight=weight).refused
+    for wrong in (True, False):
+        certain = np.where(np.arange(300) == 7, abs(data.y[7] - wrong), data.X)
+        choice = recommend(data.y, certain)
+        assert "probabilities of 0" in choice.refused["none"]
+        assert all(math.isfinite(trial.log_loss) for trial in choice.trials)
+        assert choice.method != "none"
+        # A row of weight 0 does not count.
+        weight = (np.arange(300) != 7).astype(float)
+        assert "none" not in recommend(data.y, certain, sample_weight=weight).refused
 
 
 class Refusing(METHODS["matrix"]):
@@ -170,16 +173,20 @@ def test_progress_counts_folds_of_all_methods(monkeypatch, function):
 
 
 def test_only_warnings_of_the_chosen_method_are_given(recwarn):
-    """Maps of constant scores warn, and none of them is needed."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
-    x = np.full(200, 0.5)
-    with pytest.warns(UserWarning, match="no temperature makes predictions better"):
-        recalibrate(y, x, method="svs")
-    recwarn.clear()
-    assert recommend(y, x).method == "none"
-    assert recalibrate(y, x).shape == x.shape
+    x = np.where(rng.random(200) < 0.9, 1.0 - y, y)  # labels contradict predictions
+    x = x.clip(0.2, 0.8)
+    choice = recommend(y, x)
     assert not recwarn.list
+    recorded = []
+    for method in ("auto", choice.method, "temperature"):
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            recalibrate(y, x, method=method)
+        recorded.append([str(warning.message) for warning in caught])
+    assert recorded[0] == recorded[1]
+    assert recorded[2]
 
 
 def test_a_choice_prints_its_trials():
