@@ -34,6 +34,7 @@ SMALL = [
     ("interval_coverage", ["--simulations", "2", "--replicates", "40", "--sizes", "200"], {}),
     ("joint_p_values", ["1", "1", "--design", "5 "], {}),
     ("kde_accuracy", ["--cases", "8", "--largest", "300"], {}),
+    ("map_wins", [], {"SETS": 20, "LARGEST": 60, "HALVES": 1, "REAL_SIZES": (100,)}),
     ("million_replicates", ["200"], {"WORKERS": {"one thread": WORKERS["one thread"]}}),
     ("monitor_days", ["alarms", "--streams", "20", "--jobs", "1"], {}),
     ("monitor_days", ["days", "--streams", "1", "--jobs", "1"], {}),
