@@ -65,7 +65,7 @@ recalibrate a.csv --resamples 9 --folds 2    --out x.jsonl
 recalibrate a.csv --resamples 9 --folds 2    --out x.jsonl.gz
 recalibrate a.csv --resamples 9 --folds 2    --out x.npz
 recalibrate a.csv --resamples 9 --folds 2    --out x.parquet
-recalibrate a.csv --resamples 9 --folds 2    --save m.json
+recalibrate a.csv --method temperature --folds 2 --resamples 9 --save m.json
 recalibrate a.csv --resamples 9 --folds 2    --plot x.svg
 curve a.csv                                  --plot k.pdf
 demo --resamples 0                           --html d.html
