@@ -107,6 +107,21 @@ def test_beta_of_negative_powers_is_cut_at_zero(power):
     np.testing.assert_allclose(model.transform(p), oracle.beta_map(p, *got), atol=1e-12)
 
 
+@pytest.mark.parametrize("bend", [0.3, -0.3, 0.0])
+def test_a_parabola_that_would_fall_is_flat_at_one_end(bend):
+    """The labels ask for a parabola that falls, or for scores that say the opposite."""
+    rng = np.random.default_rng(6)
+    z = rng.uniform(-3, 3, 800)
+    line = (0.5 if bend else -0.5) * z + bend * z**2
+    y = (rng.random(800) < 1 / (1 + np.exp(-line))).astype(int)
+    model = METHODS["quadratic"](from_logits=True).fit(z, y)
+    got = np.array([model.a_, model.b_, model.c_])
+    np.testing.assert_allclose(got, oracle.quadratic(z, y, np.ones(800)), rtol=0, atol=1e-5)
+    ends = model.b_ + 2 * model.c_ * np.array([model.low_, model.high_])
+    assert ends.min() == pytest.approx(0, abs=1e-12)
+    assert np.diff(model.transform(np.linspace(-20, 20, 999))).min() >= -1e-15
+
+
 @pytest.mark.parametrize("edges", ["uniform", "quantile"])
 @pytest.mark.parametrize("n_bins", [1, 2, 10, 15, 400])
 def test_histogram_of_scores_on_edges(n_bins, edges):
