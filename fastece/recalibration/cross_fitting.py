@@ -94,11 +94,11 @@ def recalibrate(
     """
     from_logits = check_flag("from_logits", from_logits)
     model = find_method(method, from_logits)
-    rows, folds = read_rows(y_true, y_prob, cv, groups, rng, from_logits, sample_weight)
+    rows, folds = read_rows_and_folds(y_true, y_prob, cv, groups, rng, from_logits, sample_weight)
     n_candidates = 0
     if model is None:
         n_candidates = len(CANDIDATES)
-        choice = choose_method(rows, folds, n_candidates + 1)
+        choice = choose_map(rows, folds, n_candidates + 1)
         model = METHODS[choice.method](from_logits=from_logits)
     return map_out_of_fold(model, rows, folds, n_candidates, n_candidates + 1)
 
@@ -152,11 +152,11 @@ def recommend(
     'temperature'
     """
     from_logits = check_flag("from_logits", from_logits)
-    rows, folds = read_rows(y_true, y_prob, cv, groups, rng, from_logits, sample_weight)
-    return choose_method(rows, folds, len(CANDIDATES))
+    rows, folds = read_rows_and_folds(y_true, y_prob, cv, groups, rng, from_logits, sample_weight)
+    return choose_map(rows, folds, len(CANDIDATES))
 
 
-def read_rows(
+def read_rows_and_folds(
     y_true: Any, y_prob: Any, cv: Any, groups: Any, rng: Any, from_logits: bool, sample_weight: Any
 ) -> tuple[LabelledOutputs, Folds]:
     """Check the caller's rows, and draw their folds."""
@@ -190,7 +190,7 @@ def map_out_of_fold(
 # --- the choice of a method -----------------------------------------------------------------------
 
 
-def choose_method(rows: LabelledOutputs, folds: Folds, n_methods: int) -> MapChoice:
+def choose_map(rows: LabelledOutputs, folds: Folds, n_methods: int) -> MapChoice:
     """Try the methods on the same folds, and choose one.
 
     Only the losses of their rows are kept. Warnings are about maps that may not be chosen, and are

@@ -7,13 +7,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import row_slices
-from fastece.data.errors import InputError, warn
+from fastece.data.errors import InputError
 from fastece.kernels.types import F64, I64
 from fastece.recalibration.calibrator import MAX_PARAMETER, LogitMap, Parameter, Probability
 from fastece.recalibration.code import Program
 from fastece.recalibration.mixture import mixture_shares
 from fastece.recalibration.outputs import LabelledOutputs, ModelOutputs
-from fastece.recalibration.scaling import fit_temperature, softmax_of
+from fastece.recalibration.scaling import find_temperature, softmax_of
 
 
 @dataclass(kw_only=True, eq=False)
@@ -66,10 +66,7 @@ class EnsembleTemperatureScaling(LogitMap):
 
     def _fit(self, rows: LabelledOutputs) -> None:
         logits = rows.logits()
-        minimum = fit_temperature(logits, rows.label, rows.unit_weight)
-        self.temperature_ = float(np.exp(-minimum.theta[0]))
-        if minimum.warning:
-            warn("X", minimum.warning)
+        self.temperature_ = find_temperature(logits, rows)
         parts = [
             label_probabilities(logits, rows.label, 1 / self.temperature_),
             label_probabilities(logits, rows.label, 1.0),

@@ -48,6 +48,14 @@ def fit_temperature(logits: NDArray[Any], label: I64, weight: F64) -> Minimum:
     return minimum
 
 
+def find_temperature(logits: NDArray[Any], rows: LabelledOutputs) -> float:
+    """Find the temperature of the smallest log loss; warn where there is none."""
+    minimum = fit_temperature(logits, rows.label, rows.unit_weight)
+    if minimum.warning:
+        warn("X", minimum.warning)
+    return float(np.exp(-minimum.theta[0]))
+
+
 def softmax_of(logits: NDArray[Any], factor: float = 1.0) -> NDArray[Any]:
     """Compute the softmax of logits (n, K) times a positive factor, in their dtype."""
     n_rows, n_classes = logits.shape
@@ -106,11 +114,7 @@ class TemperatureScaling(LogitMap):
     needs = "logits"
 
     def _fit(self, rows: LabelledOutputs) -> None:
-        logits = rows.logits()
-        minimum = fit_temperature(logits, rows.label, rows.unit_weight)
-        self.temperature_ = float(np.exp(-minimum.theta[0]))
-        if minimum.warning:
-            warn("X", minimum.warning)
+        self.temperature_ = find_temperature(rows.logits(), rows)
 
     def _map(self, outputs: ModelOutputs) -> NDArray[Any]:
         return softmax_of(outputs.logits(), 1 / self.temperature_)

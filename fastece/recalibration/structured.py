@@ -7,14 +7,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from fastece.data.containers import row_slices
-from fastece.data.errors import InputError, warn
+from fastece.data.errors import InputError
 from fastece.recalibration.calibrator import MAX_PARAMETER, Parameter, Probability
 from fastece.recalibration.code import Program
 from fastece.recalibration.losses import LinesLoss, MatrixLoss, VectorLoss
 from fastece.recalibration.outputs import LabelledOutputs, ModelOutputs
 from fastece.recalibration.scaling import (
     SoftmaxMap,
-    fit_temperature,
+    find_temperature,
     matrix_penalty,
     softmax_of,
 )
@@ -38,10 +38,7 @@ class StructuredMap(SoftmaxMap):
 
     def _fit(self, rows: LabelledOutputs) -> None:
         logits = rows.logits()
-        minimum = fit_temperature(logits, rows.label, rows.unit_weight)
-        self.temperature_ = float(np.exp(-minimum.theta[0]))
-        if minimum.warning:
-            warn("X", minimum.warning)
+        self.temperature_ = find_temperature(logits, rows)
         self.uniform_ = 1 / (rows.n_effective + 1)
         self._fit_lines(self._scaled(logits), rows, 1.0)
 
@@ -94,8 +91,8 @@ class StructuredVectorScaling(StructuredMap):
     Notes
     -----
     Berta, Holzmüller, Jordan and Bach (2026, "Structured matrix scaling for multi-class
-    calibration"), with squares as penalties. Of weighted rows, n is the effective size
-    ``sum(v)**2 / sum(v**2)``. The sum has one minimum, whatever the rows are: few rows change
+    calibration"), with squares as penalties. For rows with weights v, n is the effective
+    size ``sum(v)**2 / sum(v**2)``. The sum has one minimum, whatever the rows are: few rows change
     little more than the temperature, and many make it vector scaling.
 
     Examples
@@ -160,8 +157,8 @@ class StructuredMatrixScaling(StructuredMap):
     Notes
     -----
     Berta, Holzmüller, Jordan and Bach (2026, "Structured matrix scaling for multi-class
-    calibration"), with squares as penalties. Of weighted rows, n is the effective size
-    ``sum(v)**2 / sum(v**2)``.
+    calibration"), with squares as penalties. For rows with weights v, n is the effective
+    size ``sum(v)**2 / sum(v**2)``.
 
     Examples
     --------
