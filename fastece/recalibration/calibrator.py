@@ -284,8 +284,8 @@ class Calibrator(ABC):
         -----
         The input is p: the probability of class 1 or of each of more classes, in SQL the columns
         `p0`, `p1` and so on. With `from_logits` it is z, the log odds of class 1 or the logits;
-        they must be finite, as -inf is not replaced. The program checks no input, and its results
-        are those of `transform` for float64 and, with two classes, one column.
+        they must be finite, as -inf is not replaced. The program checks no input, and gives the
+        results of `transform` for float64 and, with two classes, one column.
 
         Examples
         --------

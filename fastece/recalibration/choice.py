@@ -51,8 +51,8 @@ class MapChoice(Result):
     method : str
         The name of the chosen method in `METHODS`.
     trials : tuple of Trial
-        What was tried, the simplest first: `method`, `log_loss`, `excess` over the smallest one,
-        and its `standard_error`.
+        The methods that were tried, the simplest first: `method`, `log_loss`, `excess` over the
+        smallest one, and its `standard_error`.
     refused : dict
         Why other methods could not be used, by name.
     n : int
@@ -71,30 +71,29 @@ class MapChoice(Result):
         if best.method == self.method:
             why = "it is the best, and the simplest within one standard error of it"
         else:
-            why = (
-                f"it is the simplest within one standard error of the best, {title_of(best.method)}"
-            )
-        text = f"{title_of(self.method)} is taken: {why}."
+            best_title = method_title(best.method)
+            why = f"it is the simplest within one standard error of the best, {best_title}"
+        text = f"{method_title(self.method)} is taken: {why}."
         advice = f" {BEST_LEFT}" if self.method == NONE else ""
         return text[0].upper() + text[1:] + advice
 
     def section(self) -> Section:
         """Describe the trials, as a section of a page."""
         rows = [
-            [title_of(trial.method), trial.log_loss, trial.excess, trial.standard_error]
+            [method_title(trial.method), trial.log_loss, trial.excess, trial.standard_error]
             for trial in self.trials
         ]
         table = Table(["method", "log_loss", "above the best", "standard error"], rows)
-        refusals = [f"{title_of(name)} cannot be used: {x}" for name, x in self.refused.items()]
+        refusals = [f"{method_title(name)} cannot be used: {x}" for name, x in self.refused.items()]
         return Section("Methods", table=table, notes=[self.reason, *refusals])
 
     def document(self) -> Document:
         """Describe the choice with its trials."""
-        title = f"Recommended: {title_of(self.method)} ({count_of(self.n, 'row')}, out of fold)"
+        title = f"Recommended: {method_title(self.method)} ({count_of(self.n, 'row')}, out of fold)"
         return Document(title, sections=[self.section()])
 
 
-def title_of(method: str) -> str:
+def method_title(method: str) -> str:
     """Return the name of a method in texts."""
     return METHODS[method].title
 

@@ -50,7 +50,7 @@ class Step(NamedTuple):
     ----------
     kind : {"value", "vector", "sum", "max", "piece"}
     name : str
-        The name of what the step computes.
+        The name of the number or vector.
     formula : str
         A formula, or for "sum" and "max" the name of a vector. It may have names, numbers, the
         operators + - * /, parentheses and `FUNCTIONS`, with blanks around operators. ``name[k]``
@@ -202,8 +202,8 @@ def to_sql(program: Program) -> str:
         selects.append(f"SELECT *,\n  {columns}\nFROM {table}")
         table = f"step{number}"
     *inner, last = selects
-    named = [f"step{number} AS (\n{select}\n)" for number, select in enumerate(inner, 1)]
-    first = "WITH " + ",\n".join(named) + "\n" if named else ""
+    tables = [f"step{number} AS (\n{select}\n)" for number, select in enumerate(inner, 1)]
+    first = "WITH " + ",\n".join(tables) + "\n" if tables else ""
     return f"-- {program.headline(inputs)}\n{SQL_DIALECT}\n{first}{last}\n"
 
 
@@ -258,7 +258,7 @@ def number_in_sql(number: float) -> str:
 def name_in_sql(program: Program, name: str) -> str:
     """Name the column of an input, a step or the result.
 
-    The columns of steps begin with "_", so that they are not those of the caller's table.
+    The columns of steps begin with "_", so that none is a column of the caller's table.
     """
     return name if name in (program.input, "recalibrated") else f"_{name}"
 

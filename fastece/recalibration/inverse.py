@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 from fastece.kernels.types import F64, I64
 
-# As integers, the bits of negative numbers are so far below those of their absolute values.
+# As an integer, the bits of a negative number are this plus the bits of its absolute value.
 SIGN_BIT = np.int64(-(2**63))
 
 

@@ -245,8 +245,8 @@ class QuadraticCalibration(LogitMap, OneVsRest):
 
     def _map_one(self, score: Score, a: float, b: float, c: float, low: float, high: float) -> F64:
         z = score.logit
-        inside = z.clip(low, high)
-        return sigmoid(a + b * inside + c * inside**2 + (b + 2 * c * inside) * (z - inside))
+        nearest = z.clip(low, high)  # the nearest log odds on the parabola
+        return sigmoid(a + b * nearest + c * nearest**2 + (b + 2 * c * nearest) * (z - nearest))
 
     def _check_increasing(self) -> None:
         """Accept the map, whose parabola does not fall."""
@@ -255,9 +255,9 @@ class QuadraticCalibration(LogitMap, OneVsRest):
         a, b, c, low, high = self._fitted_parameters()
         program.define(a=a, b=b, c=c, low=low, high=high)
         program.add_log_odds(self.clip_)
-        program.value("inside", "min(max(z, low), high)")
-        program.value("parabola", "a + b * inside + c * inside * inside")
-        program.value("line", "parabola + (b + 2 * c * inside) * (z - inside)")
+        program.value("nearest", "min(max(z, low), high)")
+        program.value("parabola", "a + b * nearest + c * nearest * nearest")
+        program.value("line", "parabola + (b + 2 * c * nearest) * (z - nearest)")
         program.sigmoid("recalibrated", "line")
 
 
